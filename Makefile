@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check lint types contracts docs man pictures wheel installs lock format bench cluster samples \
+.PHONY: help demo test golden check lint types contracts docs man pictures wheel installs lock format bench cluster samples \
   fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
 	@echo "make test    run the tests"
+	@echo "make golden  write the golden outputs of tests/golden again, and show which of them change"
 	@echo "make check   lint, types, import contracts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make man     write docs/man, the man pages, from the texts of --help"
@@ -30,6 +31,11 @@ demo: $(VENV)/installed
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
+
+golden: $(VENV)/installed-dev
+	CPMODEL_NEW_GOLDEN=1 $(BIN)/python -m pytest tests/golden
+	git --no-pager diff --stat=120 -- tests/golden/expected
+	git ls-files --others --exclude-standard tests/golden/expected
 
 check: lint types contracts docs
 

@@ -1,6 +1,8 @@
 """Scalability models, excess work and predicted ranks for every call path of an application.
 
 >>> import callpath_modeler as cpm
+>>> study = cpm.Study("sample_profiles/lulesh")            # doctest: +SKIP
+>>> study.ranking(target=4096)                             # doctest: +SKIP
 >>> experiment = cpm.load(["sample_profiles/lulesh"])      # doctest: +SKIP
 >>> fitted = cpm.fit(experiment, "time")                   # doctest: +SKIP
 >>> ranking = cpm.rank(fitted, target=4096)                # doctest: +SKIP
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from callpath_modeler.pipeline import FitOptions, fit
     from callpath_modeler.profile.experiment import Experiment, Scaling
     from callpath_modeler.profile.schema import Metric, Reduction
+    from callpath_modeler.question import Question
     from callpath_modeler.readers.assemble import ReadOptions
     from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.export import graph
     from callpath_modeler.report.ranking_table import ranking_table
+    from callpath_modeler.study import Study
 
 _HOMES = {
     "Advice": "analysis.advise",
@@ -51,11 +55,13 @@ _HOMES = {
     "LoadOptions": "loading",
     "Losses": "analysis.ensemble",
     "Metric": "profile.schema",
+    "Question": "question",
     "Ranking": "analysis.rank",
     "ReadOptions": "readers.assemble",
     "Reduction": "profile.schema",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
+    "Study": "study",
     "advise": "analysis.advise",
     "check": "expectation_check",
     "compare": "comparison",
@@ -87,11 +93,13 @@ __all__ = [
     "LoadOptions",
     "Losses",
     "Metric",
+    "Question",
     "Ranking",
     "ReadOptions",
     "Reduction",
     "Scaling",
     "SearchSpace",
+    "Study",
     "advise",
     "check",
     "compare",

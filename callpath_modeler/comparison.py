@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,26 +11,18 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.measured_only import says_no_scale, with_unknown_scale
-from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
+from callpath_modeler.analysis.pair_forecast import PairForecast
 from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
-from callpath_modeler.argument_checks import check_probability, check_type
+from callpath_modeler.argument_checks import check_type
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
-from callpath_modeler.loading import LoadOptions, load, load_both
 from callpath_modeler.modeling import Aggregate
 from callpath_modeler.notebook_repr import HtmlReprMixin
-from callpath_modeler.pipeline import FitOptions, fit, fit_options_of, models_of_loaded
+from callpath_modeler.pipeline import FitOptions, fit, fit_options_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine
-from callpath_modeler.readers.parallel_reading import Progress
-from callpath_modeler.target_query import (
-    PredictionQuery,
-    checked_target,
-    findings_at,
-    parse_target,
-    slice_findings,
-)
+from callpath_modeler.question import findings_at, slice_findings
 from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 
@@ -64,149 +55,6 @@ class Compared(HtmlReprMixin):
         sides = (("base", self.base), ("new", self.new))
         named = [replace(f, subject=f"{side}, {f.subject}") for side, fs in sides for f in fs]
         return (*self.both, *named)
-
-
-def difference_of(
-    base: Sequence[str | Path],
-    new: Sequence[str | Path],
-    question: PredictionQuery,
-    *,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-    progress: Progress | None = None,
-) -> Compared:
-    """Return the comparison of two experiments that are loaded and modelled here.
-
-    Without a target, an experiment with too few scales for models is compared as measured. A target
-    that both experiments ran at least twice is compared as measured, unless the question asks for
-    predictions.
-
-    Parameters
-    ----------
-    base, new : sources, as for `load`
-    question : the question, in the words of the command line
-    load_options, fit_options : options of loading and of making models
-    progress : called with the number of files that are read, and of all files
-
-    Raises
-    ------
-    UsageError, InputError, DataError
-        As `load`, `fit` and `difference` do.
-    """
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
-    asked = parse_target(question.target, question.at, fit_options.parameter)
-    target = asked.value if asked.parameter is None else asked.named[asked.parameter]
-    if target is not None and np.isinf(target):
-        raise UsageError(
-            "--target inf: there is no difference at infinity",
-            hint="give a finite target; growth before and after is always compared",
-        )
-    load_options = load_options.of_metric(question.metric)
-    wanted = asked.parameter or fit_options.parameter
-    held = {name: value for name, value in asked.named.items() if name != wanted}
-    before, after, wanted = _at_scales(*load_both(base, new, load_options, progress), wanted)
-    line = common_line(before, after, wanted, held)
-    fit_options = replace(fit_options, parameter=wanted)
-
-    def models(experiment: Experiment, sources: Sequence[str | Path]) -> Fitted | Experiment:
-        if target is None and not _enough_points(experiment, question.metric, line, fit_options):
-            return experiment
-        found = models_of_loaded(experiment, sources, question.metric, load_options, fit_options)
-        if target is not None:
-            checked_target(found, target)
-        return found
-
-    return compare(
-        models(before, base),
-        models(after, new),
-        target,
-        metric=question.metric,
-        parameter=wanted,
-        held=held,
-        inclusive=question.inclusive,
-        confidence=fit_options.confidence,
-        predicted=question.predicted,
-        aggregate=fit_options.aggregate,
-        jobs=fit_options.jobs,
-        executor=fit_options.executor,
-    )
-
-
-def differences_from(
-    base: Sequence[str | Path],
-    new: Fitted,
-    *,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-) -> Differences:
-    """Return the differences of an experiment, which is loaded here, and existing models.
-
-    An experiment with too few scales for models is compared as measured.
-
-    Parameters
-    ----------
-    base : sources, as for `load`
-    new : models of the newer experiment; `base` is held at the same values
-    load_options, fit_options : options of loading and of making models
-
-    Raises
-    ------
-    UsageError, InputError, DataError
-        As `load`, `fit` and `difference` do.
-    """
-    metric = new.metric.name
-    load_options = (load_options or LoadOptions()).of_metric(metric)
-    fit_options = fit_options or FitOptions()
-    before = load(base, load_options.of_another())
-    parameter = None if new.has_unknown_scale else new.parameter
-    before, after, parameter = _at_scales(before, new.experiment, parameter)
-    line = common_line(before, after, parameter, new.held)
-    old: Fitted | Experiment = before
-    if not new.is_measured_only and _enough_points(before, metric, line, fit_options):
-        old = models_of_loaded(before, base, metric, load_options, fit_options)
-    return differences_of(
-        old,
-        # Two scales that are compared have no models.
-        after if new.is_measured_only else new,
-        metric=metric,
-        parameter=parameter,
-        held=new.held,
-        confidence=fit_options.confidence,
-        aggregate=fit_options.aggregate,
-        jobs=fit_options.jobs,
-        executor=fit_options.executor,
-    )
-
-
-def pair_inputs(
-    base: str | Path,
-    fitted: Fitted,
-    sources: Sequence[str | Path],
-    *,
-    predicted: bool = False,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-) -> PairInputs:
-    """Return an earlier experiment beside existing models, for views.
-
-    Parameters
-    ----------
-    base : source of the earlier experiment
-    fitted : models or measured values of the newer experiment
-    sources : sources of the newer experiment, which name it if both have one name
-    predicted : use predictions even if both ran a target
-    load_options, fit_options : options of loading and of making models
-
-    Raises
-    ------
-    UsageError, InputError, DataError
-        As `differences_from` does; a view needs a metric that adds up.
-    """
-    found = differences_from([base], fitted, load_options=load_options, fit_options=fit_options)
-    names = [side.experiment.name for side in found.pair.sides]
-    if names[0] == names[1]:
-        names = [str(base), " ".join(map(str, sources))]
-    return PairInputs(fitted, found, (names[0], names[1]), predicted=predicted)
 
 
 def compare(
@@ -261,17 +109,16 @@ def compare(
     involved (1947). Benjamini and Hochberg: Controlling the false discovery rate (1995).
     """
     target = None if target is None else target_of(target)
-    differences = differences_of(
-        base,
-        new,
-        metric=metric,
+    for name, side in (("base", base), ("new", new)):
+        check_type(side, (Fitted, Experiment), name)
+    options = FitOptions(
         parameter=parameter,
-        held=held,
-        confidence=confidence,
         aggregate=aggregate,
+        confidence=confidence,
         jobs=jobs,
         executor=executor,
     )
+    differences = differences_of(base, new, metric, held, options)
     return compared_at(differences, target, inclusive=inclusive, predicted=predicted)
 
 
@@ -303,25 +150,24 @@ def _with_findings(found: ExperimentDifference, target: float | None) -> Compare
 def differences_of(
     base: Fitted | Experiment,
     new: Fitted | Experiment,
-    *,
     metric: str | None = None,
-    parameter: str | None = None,
     held: Mapping[str, float] | None = None,
-    confidence: float = 0.95,
-    aggregate: Aggregate = "auto",
-    jobs: int = 1,
-    executor: Executor | None = None,
+    options: FitOptions | None = None,
 ) -> Differences:
-    """Return the differences of two experiments at any target, with the parameters of `compare`.
+    """Return the differences of two experiments at any target.
+
+    Parameters
+    ----------
+    base, new, metric, held : as for `compare`
+    options : parameter, centre of repetitions, confidence and workers, as for `compare`
 
     Raises
     ------
     UsageError, DataError
         As `compare` does.
     """
-    for name, side in (("base", base), ("new", new)):
-        check_type(side, (Fitted, Experiment), name)
-    check_probability(confidence, "--confidence")
+    options = options or FitOptions()
+    parameter = options.parameter
     old, young = (side if isinstance(side, Fitted) else None for side in (base, new))
     before, after = (side.experiment if isinstance(side, Fitted) else side for side in (base, new))
     known = old or young
@@ -329,19 +175,18 @@ def differences_of(
         metric, parameter = metric or known.metric.name, parameter or known.parameter
     if old and young and old.models.aggregate != young.models.aggregate:
         # The minimum of some repetitions and the mean of others would always differ.
-        workers = FitOptions(jobs=jobs, executor=executor)
-        how = replace(fit_options_of(young, workers), aggregate=old.models.aggregate)
+        how = replace(fit_options_of(young, options), aggregate=old.models.aggregate)
         young = fit(after, young.metric.name, how)
     held = settings_of(held or {}, "held")
     held = _said([side for side in (old, young) if side], parameter, held)
-    before, after, parameter = _at_scales(before, after, parameter)
+    before, after, parameter = at_scales(before, after, parameter)
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
-    pair = pair_up((before, old), (after, young), metric, line, aggregate)
-    return Differences(pair, confidence)
+    pair = pair_up((before, old), (after, young), metric, line, options.aggregate)
+    return Differences(pair, options.confidence)
 
 
-def _at_scales(
+def at_scales(
     base: Experiment, new: Experiment, parameter: str | None
 ) -> tuple[Experiment, Experiment, str | None]:
     """Return two experiments and the parameter; two of unknown scale are taken as of one scale."""
@@ -382,7 +227,7 @@ def _findings(
     return findings_at(fitted, float(fitted.points[-1]) if target is None else target)
 
 
-def _enough_points(
+def has_enough_points(
     experiment: Experiment, metric: str | None, line: ParameterLine, options: FitOptions
 ) -> bool:
     """Return whether there are enough scales for models along a line."""

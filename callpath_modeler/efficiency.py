@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler import store
 from callpath_modeler.analysis.efficiency import (
     ALONE,
     INGREDIENTS,
@@ -27,7 +24,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions, load
+from callpath_modeler.loading import LoadOptions
 from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.modeling.row_quantiles import as_normal, scores
@@ -39,16 +36,14 @@ from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.pruning import Folding, recursive_calls, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction, Region
-from callpath_modeler.readers.balances import BalanceRequest
-from callpath_modeler.readers.parallel_reading import Progress
-from callpath_modeler.target_query import (
-    PredictionQuery,
+from callpath_modeler.question import (
+    Question,
     Target,
     checked_target,
     findings_at,
-    parse_target,
     slice_findings,
 )
+from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.units import counted
 
 _DRAWS = 1000
@@ -79,97 +74,66 @@ class EfficiencyAnswer:
         return f"{repr(self.efficiency)[:-1]}, {counted(len(self.findings), 'finding')}>"
 
 
-def efficiency_of(
-    sources: Sequence[str | Path],
-    question: PredictionQuery | None = None,
-    *,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-    progress: Progress | None = None,
-) -> EfficiencyAnswer:
-    """Return the factors of efficiency of profiles, at the measured scales and at a target.
-
-    Parameters
-    ----------
-    sources : profiles with values of single threads, as for `load`
-    question : the time and the target; without a target, only measured scales are returned
-    load_options : options of loading
-    fit_options : options of making models of the ingredients of the factors
-    progress : called with the number of files that are read, and of all files
-
-    Returns
-    -------
-    EfficiencyAnswer
-        The factors of the program and of its costliest subtrees.
-
-    Raises
-    ------
-    UsageError
-        If a source is a store, or if an option is not valid.
-    DataError
-        If no run has values of single threads, or if the runs do not allow the models of a target.
-    InputError
-        If no file can be read.
-    """
-    question, fit_options = question or PredictionQuery(), fit_options or FitOptions()
-    experiment = _read(sources, question.metric, load_options or LoadOptions(), progress)
-    target = parse_target(question.target, question.at, fit_options.parameter)
-    parameter = fit_options.parameter
-    at, held = _asked(experiment, target, parameter)
-    aggregate: Centre = "median" if fit_options.aggregate == "auto" else fit_options.aggregate
-    name = experiment.metric(question.metric).name
-    found = measured_efficiency(experiment, name, parameter, held=held, aggregate=aggregate)
-    findings = [*experiment.findings, *memory_findings(found.experiment)]
-    if at is not None and at not in found.scales:
-        try:
-            found, more = _predicted(
-                *(found, at, replace(fit_options, aggregate=aggregate)),
-                whole=load_options is None or not load_options.ignore,
-            )
-            findings += more
-        except DataError:
-            if question.is_target_required:
-                raise
-    findings += slice_findings(found.line.held, found.line.assumed)
-    return EfficiencyAnswer(found, fit_options.confidence, tuple(dict.fromkeys(findings)))
-
-
-def _read(
-    sources: Sequence[str | Path],
-    metric: str | None,
-    options: LoadOptions,
-    progress: Progress | None,
-) -> Experiment:
-    """Return the experiment with the parts of the run time of its runs."""
-    for source in sources:
-        if store.is_stored(Path(source)):
-            raise UsageError(
-                f"{source}: a store has no values of single processes",
-                hint="give the profiles themselves",
-            )
-    options = options.of_metric(metric)
-    ignored, hidden = tuple(options.ignore), tuple(options.hide)
-    request = BalanceRequest(metric, ignored)
+def reading_parts(options: LoadOptions, metric: str | None) -> LoadOptions:
+    """Return the options to read the parts of the run time of all call paths."""
+    request = BalanceRequest(metric, tuple(options.ignore))
     # The values of threads do not depend on the statistic over processes. A ratio has no run time.
     locations = options.read.locations
     if locations is Reduction.IMBALANCE:
         locations = None
     read = replace(options.read, balance=request, locations=locations)
-    experiment = load(sources, replace(options, ignore=(), hide=(), fold=(), read=read), progress)
-    preset = options.preset
+    return replace(options, ignore=(), hide=(), fold=(), read=read)
+
+
+def parts_of(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return the experiment of `reading_parts` without call paths that `options` hide."""
     named = tuple(
-        () if option in preset else patterns
-        for option, patterns in (("--ignore", ignored), ("--hide", hidden))
+        () if option in options.preset else patterns
+        for option, patterns in (("--ignore", options.ignore), ("--hide", options.hide))
     )
     if any(named):
         refuse_unnamed([experiment.tree], *named)
     folded = np.zeros(len(experiment.tree), bool)
-    if hidden:
+    if options.hide:
         names = Patterns.of(experiment.tree)
-        folded |= np.logical_or.reduce([names.match(pattern) for pattern in hidden])
+        folded |= np.logical_or.reduce([names.match(pattern) for pattern in options.hide])
     if Folding.RECURSION in options.fold:
         folded |= recursive_calls(experiment.tree)
     return without_communication(_without_hidden(experiment, folded))
+
+
+def efficiency_of(
+    experiment: Experiment, question: Question, options: FitOptions, *, whole: bool
+) -> EfficiencyAnswer:
+    """Return the factors of efficiency at the measured scales, and at a target.
+
+    Parameters
+    ----------
+    experiment : result of `parts_of`
+    question : the time and the target; without a target, only measured scales are returned
+    options : options of making models of the ingredients of the factors
+    whole : whether the parts are those of all call paths
+
+    Raises
+    ------
+    DataError
+        If no run has values of single threads, or if the runs do not allow the models of a target.
+    """
+    parameter = options.parameter
+    at, held = _asked(experiment, question.scale(parameter), parameter)
+    aggregate: Centre = "median" if options.aggregate == "auto" else options.aggregate
+    name = experiment.metric(question.metric).name
+    found = measured_efficiency(experiment, name, parameter, held=held, aggregate=aggregate)
+    findings = [*experiment.findings, *memory_findings(found.experiment)]
+    if at is not None and at not in found.scales:
+        try:
+            found, more = _predicted(found, at, replace(options, aggregate=aggregate), whole=whole)
+            findings += more
+        except DataError:
+            if question.is_target_required:
+                raise
+    findings += slice_findings(found.line.held, found.line.assumed)
+    return EfficiencyAnswer(found, options.confidence, tuple(dict.fromkeys(findings)))
 
 
 def _without_hidden(experiment: Experiment, hidden: BoolArray) -> Experiment:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.excess import per_process, scaling_over
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.expectations.growths import growth_ideal
-from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal
+from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, scaling_over
 from callpath_modeler.analysis.pairing import ExperimentPair, common_line, pair_up
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.scale_pairs import (
@@ -24,14 +25,23 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
-from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Centre
-from callpath_modeler.pipeline import FitOptions, models_of_loaded
+from callpath_modeler.pipeline import FitOptions
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import with_scaling_of
+
+
+class OtherStudy(Protocol):
+    """Another experiment with its models; `callpath_modeler.study.Study` is one."""
+
+    def experiment(self, metric: str | None = None) -> Experiment:
+        """Return the runs."""
+
+    def models(self, metric: str | None = None) -> Fitted:
+        """Return the models of a metric."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +82,7 @@ class ComparedRuns:
 def expected_costs(
     expectation: ExcessExpectation,
     runs: ComparedRuns,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
+    another: Callable[[str], OtherStudy],
 ) -> Ideal:
     """Return the costs that an expectation expects of some runs.
 
@@ -81,7 +90,7 @@ def expected_costs(
     ----------
     expectation : result of `parse_expectation`
     runs : the runs
-    load_options, fit_options : options of loading another experiment and of making its models
+    another : function that returns another experiment with its models, by its path
 
     Raises
     ------
@@ -109,14 +118,14 @@ def expected_costs(
             runs.scaling,
             lambda one: (one.metric or first) == metric.name,
         )
-    return _reference(expectation.text, runs, load_options, fit_options)
+    return _reference(expectation.text, runs, another)
 
 
 def ideal_between(
     expectation: ExcessExpectation | None,
     experiment: Experiment,
     metric: str | None,
-    load_options: LoadOptions,
+    another: Callable[[str], OtherStudy],
     fit_options: FitOptions,
     held: Mapping[str, float] | None = None,
 ) -> Ideal | None:
@@ -127,8 +136,8 @@ def ideal_between(
     expectation : result of `parse_expectation`; None = perfect scaling, so the result is None
     experiment : the runs
     metric : name of the metric; None = the first duration
-    load_options, fit_options : options of loading another experiment and of making its models, with
-        the parameter of the scales and the centre of repetitions
+    another : function that returns another experiment with its models, by its path
+    fit_options : parameter of the scales, and centre of repetitions
     held : measured values of other parameters; by default the largest ones
 
     Raises
@@ -142,14 +151,13 @@ def ideal_between(
     one = experiment.metric(metric)
     centre = aggregate_for(experiment, one.name, line.parameter, fit_options.aggregate)
     runs = ComparedRuns.between(experiment, one, line, centre)
-    return expected_costs(expectation, runs, load_options, fit_options)
+    return expected_costs(expectation, runs, another)
 
 
 def with_expected_costs(
     fitted: Fitted,
     expectation: ExcessExpectation,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
+    another: Callable[[str], OtherStudy],
     *,
     is_required: bool,
 ) -> Fitted:
@@ -161,7 +169,7 @@ def with_expected_costs(
     ----------
     fitted : the models, or measured values
     expectation : result of `parse_expectation`
-    load_options, fit_options : options of loading another experiment and of making its models
+    another : function that returns another experiment with its models, by its path
     is_required : False = a file of expectations that states no growth changes nothing, because its
         verdicts are shown
 
@@ -185,7 +193,7 @@ def with_expected_costs(
         )
     runs = ComparedRuns.of(fitted)
     try:
-        ideal = expected_costs(expectation, runs, load_options, fit_options)
+        ideal = expected_costs(expectation, runs, another)
     except UsageError:
         if is_file and not is_required:
             return fitted
@@ -199,12 +207,12 @@ def with_expected_costs(
 
 
 def _reference(
-    source: str, runs: ComparedRuns, load_options: LoadOptions, fit_options: FitOptions
+    source: str, runs: ComparedRuns, another: Callable[[str], OtherStudy]
 ) -> ReferenceIdeal:
     """Return the costs of another experiment."""
     name, parameter = runs.metric.name, runs.line.parameter
-    options = load_options.of_another().of_metric(name)
-    other = load([source], options)
+    study = another(source)
+    other = study.experiment(name)
     line = common_line(other, runs.experiment, parameter, runs.line.held)
     pair = pair_up((other, None), (runs.experiment, None), name, line, runs.centre)
     home = _homes(pair)
@@ -224,7 +232,7 @@ def _reference(
     def predicted_at(scale: float) -> tuple[FloatArray, FloatArray] | None:
         """Return predicted costs at a scale; the models are made when they are first needed."""
         if not found:
-            found.append(_models(other, source, name, options, fit_options, line))
+            found.append(_models(study, name, line))
         (fitted,) = found
         if fitted is None:
             return None
@@ -271,17 +279,10 @@ def _folded(values: FloatArray, home: IntArray, pair: ExperimentPair) -> FloatAr
     return found
 
 
-def _models(
-    other: Experiment,
-    source: str,
-    metric: str,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
-    line: ParameterLine,
-) -> Fitted | None:
+def _models(study: OtherStudy, metric: str, line: ParameterLine) -> Fitted | None:
     """Return the models of another experiment along a line; None = it has too few scales."""
     try:
-        fitted = models_of_loaded(other, [source], metric, load_options, fit_options)
+        fitted = study.models(metric)
     except (DataError, UsageError):
         return None
     if any(name not in fitted.parameters for name in line.held):

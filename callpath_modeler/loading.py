@@ -22,8 +22,10 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word, shortened
+from callpath_modeler.profile.coverage import with_coverage_of
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
+from callpath_modeler.profile.program import AS_TOLD, with_scaling_of
 from callpath_modeler.profile.pruning import (
     SUMS,
     Folding,
@@ -45,12 +47,10 @@ from callpath_modeler.readers.assemble import (
     without_repeats,
 )
 from callpath_modeler.readers.base import Agreement, VerifyingReader
-from callpath_modeler.readers.coverage import with_coverage_of
 from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
 from callpath_modeler.readers.plugin_errors import naming_the_reader
-from callpath_modeler.readers.program import AS_TOLD, with_scaling_of
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun

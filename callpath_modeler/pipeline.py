@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from callpath_modeler import modeling, store
+from callpath_modeler import modeling
 from callpath_modeler.analysis.fit_findings import (
     RECOMMENDED_POINTS,
     findings_of_models,
     findings_of_parameters,
 )
-from callpath_modeler.analysis.measured_only import (
-    measured_values,
-)
 from callpath_modeler.analysis.repetitions import repetition_findings
-from callpath_modeler.analysis.scale_pairs import Pair
 from callpath_modeler.argument_checks import (
     check_choice,
     check_count,
@@ -32,7 +26,6 @@ from callpath_modeler.argument_checks import (
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
-from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.parallel import WorkerPool, worth
@@ -40,7 +33,6 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.stages import counted_map, stage
 from callpath_modeler.units import as_option, counted, setting_text
 
@@ -292,8 +284,18 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
             )
 
 
+def fit_settings(experiment: Experiment, options: FitOptions) -> dict[str, str]:
+    """Return everything that decides the models of an experiment, as text.
+
+    A store finds its models by it.
+    """
+    if not experiment.parameters:
+        name = options.parameter or main_parameter(experiment.constants) or UNKNOWN_SCALE
+        return _settings(options, (name,))
+    return _settings(options, _parameters(experiment, options))
+
+
 def _settings(options: FitOptions, parameters: tuple[str, ...]) -> dict[str, str]:
-    """Return everything that decides a model, as text; a store finds its models by it."""
     several = len(parameters) > 1
     space = options.space or modeling.default_space(options.method, several=several)
     return {
@@ -320,97 +322,4 @@ def fit_options_of(fitted: Fitted, like: FitOptions | None = None) -> FitOptions
         confidence=models.confidence,
         jobs=like.jobs,
         executor=like.executor,
-    )
-
-
-def models_of(
-    sources: Sequence[str | Path],
-    metric: str | None = None,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-    progress: Progress | None = None,
-) -> Fitted:
-    """Return models of sources; those in a store are not made again.
-
-    Without options of making models, stored models are used as they are.
-    """
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
-    experiment = load(sources, load_options, progress)
-    return models_of_loaded(experiment, sources, metric, load_options, fit_options)
-
-
-def models_of_loaded(
-    experiment: Experiment,
-    sources: Sequence[str | Path],
-    metric: str | None,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
-) -> Fitted:
-    """Return models of an experiment that `load` returned, from its store if possible."""
-    found = _stored(experiment, sources, metric, load_options, fit_options)
-    if found is not None:
-        return found.holding({}, fit_options.parameter)
-    return fit(experiment, metric, fit_options)
-
-
-def aggregate_of(
-    experiment: Experiment,
-    sources: Sequence[str | Path],
-    metric: str | None,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
-) -> Aggregate:
-    """Return the centre of repetitions that `models_of_loaded` would use, without making models."""
-    found = _stored(experiment, sources, metric, load_options, fit_options)
-    return fit_options.aggregate if found is None else found.models.aggregate
-
-
-def _stored(
-    experiment: Experiment,
-    sources: Sequence[str | Path],
-    metric: str | None,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
-) -> Fitted | None:
-    """Return the models in the store `sources` that have these options, or None."""
-    if len(sources) != 1 or load_options.where or not store.is_stored(path := Path(sources[0])):
-        return None
-    settings = None
-    if fit_options != FitOptions():
-        settings = _settings(fit_options, _parameters(experiment, fit_options))
-    return store.read_models(path, experiment, experiment.metric(metric).name, settings)
-
-
-def measured_of(
-    experiment: Experiment,
-    metric: str | None,
-    options: FitOptions,
-    *,
-    held: Mapping[str, float] | None = None,
-    pairs: Sequence[Pair] = (),
-) -> Fitted:
-    """Return measured values of one metric without models, as `measured_values` does.
-
-    Parameters
-    ----------
-    experiment : the measured runs
-    metric : name of the metric; None = the first duration
-    options : parameter, centre of repetitions and confidence of intervals
-    held : measured values of other parameters; by default the largest ones
-    pairs : pairs of measured scales; the values are those of the last pair. Empty = all scales
-    """
-    if experiment.parameters:
-        parameters = experiment.modelled_parameters(options.parameter)
-    else:
-        name = options.parameter or main_parameter(experiment.constants) or UNKNOWN_SCALE
-        parameters = (name,)
-    return measured_values(
-        experiment,
-        metric,
-        options.parameter,
-        settings=_settings(options, parameters),
-        held=held,
-        pairs=pairs,
-        aggregate=options.aggregate,
-        confidence=options.confidence,
     )

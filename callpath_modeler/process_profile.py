@@ -29,6 +29,7 @@ from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pruning import Folding
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.question import Target
 from callpath_modeler.readers.base import (
     CallSiteSource,
     ProfileSource,
@@ -43,7 +44,6 @@ from callpath_modeler.readers.process_values import ProcessValues, ValueChoice, 
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import name_of
-from callpath_modeler.target_query import Target
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 UNREADABLE = "CPM101"

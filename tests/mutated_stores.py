@@ -25,18 +25,18 @@ from unittest.mock import patch
 import numpy as np
 
 from callpath_modeler import loading, store
-from callpath_modeler.answers import ranking_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.question import findings_at
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.target_query import PredictionQuery
+from callpath_modeler.study import Study
 from implementations import in_numpy
 from store_mutations import Stored, mutate
 
@@ -49,7 +49,8 @@ def answers(path: Path) -> str:
     """Return the output of `info` and `rank` for a store, as JSON and as text."""
     everything = LoadOptions(read=ReadOptions(metrics=None))
     experiment = loading.load([path], everything)
-    ranking, findings = ranking_of([path], PredictionQuery("64"))
+    ranking = Study(path).ranking(target=64)
+    findings = findings_at(ranking.fitted, ranking.target)
     rows = all_rows(ranking)
     texts = [
         to_json(info_table(experiment)),

@@ -11,11 +11,10 @@ import time
 
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.answers import values_and_target_of
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.target_query import PredictionQuery
+from callpath_modeler.study import Study
 from callpath_modeler.tui.app import Browser
 from callpath_modeler.tui.services import BrowserServices
 from callpath_modeler.tui.session import Session
@@ -25,7 +24,7 @@ def main() -> None:
     gc.set_threshold(10_000)  # as `cpmodel` does
     imported = time.process_time()
     options = LoadOptions(read=ReadOptions(locations=Reduction.MEAN))
-    fitted, target = values_and_target_of([sys.argv[1]], PredictionQuery(), load_options=options)
+    fitted, target = Study(sys.argv[1], options).at()
     read = time.process_time()
     session = Session(answer_at(AnswerInputs(fitted), target, bands=False))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +26,11 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows
-from callpath_modeler.profile.outline import Outline, SumCheck
-from callpath_modeler.profile.view_request import Sort
-from callpath_modeler.profile.views import View
 
-_SORTS = (
-    *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
-    *(Sort.GROWTH, Sort.TRUST, Sort.NAME),
-)
-"""Orders of siblings with models."""
+if TYPE_CHECKING:
+    from callpath_modeler.profile.outline import Outline, SumCheck
+    from callpath_modeler.profile.view_request import Sort
+    from callpath_modeler.profile.views import View
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,21 +110,27 @@ class Answer(ProgramCosts):
         """Values that the hot path follows: losses of a comparison, else `decides`."""
         if not self.is_comparison or self.loss is None:
             return self.decides
-        own, _ = self.call_paths
-        share, value = self.decides.exclusive[:, 0], own.value
+        value = self.costs.value.exclusive[:, 0]
         expected = np.nan_to_num(self.expected.exclusive[:, 0])
-        return Costs.of(self.tree, self.loss.excess(value, share, expected))
+        return Costs.of(self.tree, self.loss.excess(value, expected))
 
     @property
     def sorts(self) -> list[Sort]:
         """The orders of siblings that make a difference."""
+        from callpath_modeler.profile.view_request import Sort  # rankings need no views
+
         if self.has_models:
-            return [*_SORTS]
+            return [
+                *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
+                *(Sort.GROWTH, Sort.TRUST, Sort.NAME),
+            ]
         return [Sort.VALUE, *[Sort.EXCESS] * self.is_comparison, Sort.NAME]
 
     @property
     def usual_sort(self) -> Sort:
         """The default order of siblings: by excess work in a comparison, else by value."""
+        from callpath_modeler.profile.view_request import Sort
+
         return Sort.EXCESS if self.is_comparison else Sort.VALUE
 
     def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
@@ -151,6 +154,8 @@ class Answer(ProgramCosts):
         self, view: View, sort: Sort, *, inclusive: bool
     ) -> Callable[[Rows], FloatArray] | None:
         """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
+        from callpath_modeler.profile.view_request import Sort
+
         which = 1 if inclusive else 0
         # An open view is ordered family by family, and each order computes one column only.
         orders: dict[Sort, Callable[[Rows], FloatArray]] = {
@@ -166,6 +171,8 @@ class Answer(ProgramCosts):
 
     def check(self, outline: Outline) -> SumCheck:
         """Return True if lines add up to the totals at the largest scale and at the target."""
+        from callpath_modeler.profile.outline import SumCheck
+
         largest, target = (outline.check(c) for c in (self.inputs.at_largest, self.costs.value))
         return SumCheck(
             np.concatenate([largest.counted, target.counted]),

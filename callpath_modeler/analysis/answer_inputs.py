@@ -9,10 +9,9 @@ import numpy as np
 
 from callpath_modeler.analysis.ensemble import Losses, ensemble_of, losses_of_pairs
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
-from callpath_modeler.analysis.losses import total_at_largest, unmodelled
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.run_time import maxima_at_largest
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.profile.groups import Codes, Costs
@@ -31,10 +30,10 @@ class AnswerInputs:
         self.fitted = fitted
         self.predicted = predicted
         self.modelled = fitted.modelled
-        self.total_at_largest = total_at_largest(fitted)
-        self.unmodelled, self.unmodelled_share = unmodelled(fitted)
+        self.total_at_largest = _total_at_largest(fitted)
+        self.unmodelled, self.unmodelled_share = _unmodelled(fitted)
 
-    def asking(self, *, predicted: bool) -> AnswerInputs:
+    def with_basis(self, *, predicted: bool) -> AnswerInputs:
         """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self
@@ -76,7 +75,7 @@ class AnswerInputs:
         return Costs.of(self.fitted.experiment.tree, modelled)
 
     @cached_property
-    def unevenness(self) -> ImbalanceSources | None:
+    def imbalance_sources(self) -> ImbalanceSources | None:
         """Imbalance of computation at the largest scale."""
         return ImbalanceSources.of(self.fitted)
 
@@ -130,3 +129,17 @@ class AnswerInputs:
         """Return the growth of a code as text; None = no model."""
         found = self.growth_of(code)
         return None if found is None else found.text(self.fitted.parameter, pretty=pretty)
+
+
+def _total_at_largest(fitted: Fitted) -> float:
+    """Return the measured total at the largest scale; NaN = the metric is not additive."""
+    exclusive = fitted.measured[:, -1]
+    return float(np.nansum(exclusive)) if fitted.metric.additive else float("nan")
+
+
+def _unmodelled(fitted: Fitted) -> tuple[IntArray, float]:
+    """Return the rows without a model, and their share of the total at the largest scale."""
+    rows = np.flatnonzero(~fitted.modelled)
+    rows = rows[~np.isnan(fitted.measured[rows]).all(axis=1)]
+    lost, whole = float(np.nansum(fitted.measured[rows, -1])), _total_at_largest(fitted)
+    return rows, lost / whole if whole > 0 else 0.0

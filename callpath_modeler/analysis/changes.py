@@ -25,6 +25,9 @@ from callpath_modeler.profile.metric_values import inclusive_values
 class Changes:
     """Differences at one scale: of each call path and, last, of the whole program, [n + 1].
 
+    The cost of the whole program is its run time if both experiments record it, else the sum of
+    its call paths.
+
     Attributes
     ----------
     at : value of the parameter, and fixed values of the others
@@ -34,6 +37,7 @@ class Changes:
     p : probability of a difference of this size, or larger, by chance
     rate : false discovery rate if this difference is the least significant one shown
     mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
+    sums : sums of the call paths in base and in new; NaN = the metric does not add up
     """
 
     at: Mapping[str, float]
@@ -46,6 +50,7 @@ class Changes:
     p: FloatArray
     rate: FloatArray
     mark: Int8Array
+    sums: tuple[float, float]
 
     @property
     def scale(self) -> float:
@@ -57,20 +62,26 @@ def measured_changes(
     pair: ExperimentPair, scale: float, inclusive: bool, confidence: float
 ) -> Changes:
     """Return the measured differences at a common scale."""
-    samples, costs, views, points = [], [], [], []
+    samples, costs, views, points, sums = [], [], [], [], []
     for side in pair.sides:
         point = int(np.searchsorted(side.points, scale))
         rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
         views.append(rows)
         points.append(point)
-        samples.append(sample_at(_with_total(pair, rows, side.values), point))
+        run_times = side.run_times if pair.has_run_times else None
+        whole = _total(pair, side.values) if run_times is None else run_times
+        samples.append(sample_at(np.concatenate([rows, whole]), point))
         # Models and `cpmodel rank` use the same centres, and sums of centres.
         own = centre(side.values[:, [point]], pair.centre)
         view = inclusive_values(pair.tree, own) if inclusive else own
-        costs.append(_with_total(pair, view, own)[:, 0])
+        total = _total(pair, own)
+        sums.append(float(total[0, 0]))
+        if run_times is not None:
+            total = centre(run_times[:, [point]], pair.centre)
+        costs.append(np.concatenate([view, total])[:, 0])
     if not any(sample.is_repeated for sample in samples):
         samples = [
-            _unrepeated(sample, side, inclusive)
+            _unrepeated(sample, side, inclusive, of_run_time=pair.has_run_times)
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
     test = compare_samples(samples[0], samples[1], confidence)
@@ -78,7 +89,7 @@ def measured_changes(
         shared = [factors_of_runs(side.values) for side in pair.sides]
         test = _or_relative(test, relative_to_others(views, shared, points, confidence))
     at = {pair.parameter: scale, **pair.line.measured_at}
-    return changes_of(at, costs[0], costs[1], test, confidence)
+    return changes_of(at, costs[0], costs[1], test, confidence, (sums[0], sums[1]))
 
 
 def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> SampleComparison:
@@ -96,20 +107,28 @@ def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> S
     return replace(test, p=np.append(np.where(np.isnan(test.p[:-1]), np.nan, p), test.p[-1]))
 
 
-def _with_total(pair: ExperimentPair, values: FloatArray, exclusive: FloatArray) -> FloatArray:
-    """Append the total of the program to values [n, ...], where anything was measured."""
-    total = np.full((1, *values.shape[1:]), np.nan)
+def _total(pair: ExperimentPair, exclusive: FloatArray) -> FloatArray:
+    """Return the sums of exclusive values [n, ...], [1, ...]; NaN = nothing was measured."""
+    total = np.full((1, *exclusive.shape[1:]), np.nan)
     if pair.metric.additive:
         ran = ~np.isnan(exclusive).all(axis=0)
         total[0, ran] = np.nansum(exclusive, axis=0)[ran]
-    return np.concatenate([values, total])
+    return total
 
 
-def _unrepeated(sample: Sample, side: AlignedExperiment, inclusive: bool) -> Sample:
+def _unrepeated(
+    sample: Sample, side: AlignedExperiment, inclusive: bool, *, of_run_time: bool
+) -> Sample:
     """Return the sample with the deviations from models as its noise."""
     if side.fitted is None:
         return sample
     variance, dof = deviation_of_models(side.fitted, inclusive=inclusive)
+    if of_run_time and side.fitted.run_time is not None:
+        whole = deviation_of_models(side.fitted.run_time, inclusive=False)
+        variance, dof = (
+            np.append(column[:-1], of_program[-1])
+            for column, of_program in zip((variance, dof), whole, strict=True)
+        )
     of_rows = [side.spread(column[:-1]) for column in (variance, dof)]
     return replace(
         sample,
@@ -133,6 +152,7 @@ def changes_of(
     new: FloatArray,
     test: SampleComparison,
     confidence: float,
+    sums: tuple[float, float],
 ) -> Changes:
     """Return the differences of costs [n + 1] with their significance by a test of each."""
     change = change_of(base, new)
@@ -144,4 +164,4 @@ def changes_of(
     # Repetitions may say one thing and their centres another: then nothing is shown.
     agrees = np.sign(change) == np.sign(test.difference)
     mark = np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)
-    return Changes(at, base, new, change, relative, low, high, test.p, rate, mark)
+    return Changes(at, base, new, change, relative, low, high, test.p, rate, mark, sums)

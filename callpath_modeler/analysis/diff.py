@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import basis_of
+from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.changes import Changes, changes_of, measured_changes
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
@@ -226,8 +227,15 @@ class Differences:
             ]
             left_out = ~(known[0] & known[1])
             base, new = (_without(predicted, left_out) for predicted in own)
+            whole = [
+                predicted_run_time(side.fitted, scale, predicted.total())
+                if pair.has_run_times and side.fitted
+                else kept.total()
+                for side, predicted, kept in zip(pair.sides, own, (base, new), strict=True)
+            ]
             last = [*self._predictions.items()][-1:]
-            self._predictions = {**dict(last), scale: PredictedPair(base, new, left_out)}
+            made = PredictedPair(base, new, left_out, (whole[0], whole[1]))
+            self._predictions = {**dict(last), scale: made}
         return self._predictions[scale]
 
     def backed(self, changes: Changes, inclusive: bool) -> Changes:
@@ -248,15 +256,17 @@ class Differences:
         pair, own = self.pair, self.predictions(scale)
         bands: list[Band] = []
         leaders = []
-        for kept, side in zip(own.sides, pair.sides, strict=True):
+        for kept, side, whole in zip(own.sides, pair.sides, own.whole, strict=True):
             view = with_callees(pair.tree, kept) if inclusive else kept
-            total, low, high = kept.total() if pair.metric.additive else (np.nan,) * 3
+            total, low, high = whole if pair.metric.additive else (np.nan,) * 3
             ends = np.append(view.low, low), np.append(view.high, high)
             bands.append((np.append(view.value, total), *ends))
             leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
         base, new = bands
         found = compare_bands(base, new, self.confidence)
-        changes = changes_of(pair.line.at(scale), base[0], new[0], found, self.confidence)
+        sums = [np.nansum(kept.value) if pair.metric.additive else np.nan for kept in own.sides]
+        at, both = pair.line.at(scale), (float(sums[0]), float(sums[1]))
+        changes = changes_of(at, base[0], new[0], found, self.confidence, both)
         backed = self.backed(changes, inclusive)
         return _ChangesAhead(backed, (leaders[0], leaders[1]), own.left_out)
 
@@ -315,11 +325,13 @@ class PredictedPair:
     ----------
     base, new : exclusive predictions
     left_out : [n] True if a call path occurs, but one of both has no model of it
+    whole : costs of the whole program, as in `Changes`
     """
 
     base: Predicted
     new: Predicted
     left_out: BoolArray
+    whole: tuple[Total, Total]
 
     @property
     def sides(self) -> tuple[Predicted, Predicted]:
@@ -365,10 +377,9 @@ def _without(own: Predicted, rows: BoolArray) -> Predicted:
 def only_in_one(found: ExperimentDifference) -> Unmatched:
     """Return where the call trees of the two diverge, with what that costs at the scale shown."""
     tree, changes = found.pair.tree, found.costs
-    totals = float(changes.base[-1]), float(changes.new[-1])
     costs = []
     for flags, column in ((found.in_base, changes.base), (found.in_new, changes.new)):
         below = column[:-1] if found.inclusive else inclusive_values(tree, column[:-1])
         occurs = tree.inclusive(flags.astype(float)) > 0
         costs.append(np.where(occurs, np.nan_to_num(below), np.nan))
-    return diverging(tree, (costs[0], costs[1]), totals)
+    return diverging(tree, (costs[0], costs[1]), changes.sums)

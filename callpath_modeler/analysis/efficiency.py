@@ -34,7 +34,7 @@ from callpath_modeler.profile.balance import PARTS, Balance, Part
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line, worker_parameter
-from callpath_modeler.readers.program import with_scaling_of
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 ALONE = "p"

@@ -14,8 +14,14 @@ from types import NoneType
 import numpy as np
 
 from callpath_modeler.analysis.aggregation import aggregate_for
-from callpath_modeler.analysis.excess import Excess, excess_beyond, per_process, scaling_over
-from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of
+from callpath_modeler.analysis.excess import (
+    Excess,
+    Loss,
+    excess_beyond,
+    per_process,
+    repetitions_of_pair,
+)
+from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of, scaling_over
 from callpath_modeler.analysis.scale_pairs import (
     Pair,
     expected_pairs,
@@ -34,8 +40,8 @@ from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
 
@@ -133,23 +139,6 @@ class Losses(LossesPlotMixin):
         )
 
 
-def repetitions_of_pair(
-    experiment: Experiment, metric: str, parameter: str, ideal: Ideal, pair: Pair
-) -> tuple[Costs, Costs] | None:
-    """Return the costs of the runs of a pair of scales, as `Losses.repetitions` does."""
-    points, cube = experiment.by_point(metric, parameter)
-    of_runs = []
-    for point in pair:
-        runs = cube[:, int(np.searchsorted(points, point))]
-        runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
-        of_runs.append(per_process(experiment, parameter, runs, point))
-    before, after = of_runs
-    expected = ideal.runs(*pair, before)
-    if expected is None:
-        return None
-    return Costs.of(experiment.tree, expected), Costs.of(experiment.tree, after)
-
-
 def ensemble_excess(
     experiment: Experiment, metric: Metric, parameter: str, ideal: Ideal, how: Centre
 ) -> tuple[Costs, int]:
@@ -180,7 +169,8 @@ def ensemble_excess(
             p = float(points[base])
             if not run_time > 0 or ideal.gap(p, q):
                 continue
-            total += (cost[:, scale] - ideal.cost(p, q, cost[:, base])) / run_time
+            expected = ideal.cost(p, q, cost[:, base])
+            total += Loss(1.0, run_time).excess(cost[:, scale], expected)
             count += 1
     mean = np.where(never, np.nan, total / count if count else np.nan)
     return Costs.of(experiment.tree, mean), count
@@ -402,13 +392,12 @@ def relative_excess(
         If the total at the larger scale is zero.
     """
     before, after = (cost[:, place] for place in at)
-    whole = np.nansum(after)
-    if not whole > 0:
+    loss = Loss(1.0, float(np.nansum(after)))
+    if not loss.run_time > 0:
         raise no_total(metric, parameter, pair[1])
     expected = ideal.cost(*pair, np.nan_to_num(before))
-    lost = np.nan_to_num(after) - expected
     absent = np.isnan(before) & np.isnan(after) & (expected == 0)
-    return expected, np.where(absent, np.nan, lost / whole)
+    return expected, np.where(absent, np.nan, loss.excess(after, expected))
 
 
 def no_total(metric: Metric, parameter: str, scale: float) -> DataError:

@@ -20,14 +20,20 @@ from functools import cached_property
 import numpy as np
 
 from callpath_modeler.analysis.aggregation import aggregate_for
+from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.ideals import ideal_cost, ideal_of, scaling_over
 from callpath_modeler.argument_checks import check_type, parse_enum
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Aggregate, centre
+from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.metric_values import inclusive_values
-from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.targets import target_of
 from callpath_modeler.units import parameter_value, setting_text
@@ -126,10 +132,9 @@ def excess_beyond(
     expected : [n] expected exclusive cost per process at the larger scale
     cost : [n] exclusive cost per process there; NaN = did not occur
     """
-    lost = np.nan_to_num(cost) - expected
-    run_time = np.nansum(cost)
-    relative = lost / run_time if run_time > 0 else np.zeros_like(lost)
-    return Excess(tree, *pair, relative, lost, cost)
+    loss = Loss(1.0, float(np.nansum(cost)))
+    own = loss.excess(cost, expected)
+    return Excess(tree, *pair, own, loss.lost(cost, expected), cost)
 
 
 def efficiency_of(cost: FloatArray, lost: FloatArray) -> FloatArray:
@@ -151,11 +156,6 @@ def _costs(tree: CallTree, scale: float, cost: FloatArray) -> tuple[float, Float
             hint="one cost for each, e.g. experiment.values()[:, 0]",
         )
     return target_of(scale, what="scale"), costs
-
-
-def ideal_cost(scaling: Scaling, base: float, scale: float, cost: FloatArray) -> FloatArray:
-    """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
-    return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
 
 def measured_excess(
@@ -212,12 +212,6 @@ def measured_excess(
     )
 
 
-def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
-    """Return the kind of scaling; without more workers, costs are compared as they are."""
-    workers = worker_parameter(each.name for each in experiment.parameters)
-    return experiment.scaling if parameter in {workers, "p"} else Scaling.WEAK
-
-
 def per_process(
     experiment: Experiment, parameter: str, values: FloatArray, point: float
 ) -> FloatArray:
@@ -228,3 +222,168 @@ def per_process(
 def is_summed(experiment: Experiment, parameter: str) -> bool:
     """Return True if values are sums over p processes."""
     return experiment.reduction is Reduction.SUM and parameter == "p"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Factors of excess work between the base and a target.
+
+    Attributes
+    ----------
+    of_target : factor that converts a cost at the target to one process
+    run_time : cost of the whole program at the target, per process; ``inf`` = only costs that grow
+        without limit are lost
+    """
+
+    of_target: float
+    run_time: float
+
+    def lost(self, value: FloatArray, expected: FloatArray) -> FloatArray:
+        """Return the cost per process at the target beyond the expected one."""
+        if np.isinf(self.run_time):
+            return np.where(np.isinf(value), np.inf, 0.0)
+        return self.of_target * np.nan_to_num(value) - expected
+
+    def excess(
+        self, value: FloatArray, expected: FloatArray, share: FloatArray | None = None
+    ) -> FloatArray:
+        """Return lost costs as fractions of the run time at the target.
+
+        Parameters
+        ----------
+        value, expected : [n] costs at the target, and expected costs per process
+        share : [n] shares of the total, which replace lost costs if the run time is infinite
+        """
+        if np.isinf(self.run_time) and share is not None:
+            return np.nan_to_num(share)
+        lost = self.lost(value, expected)
+        return lost / self.run_time if self.run_time > 0 else np.zeros_like(lost)
+
+
+def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
+    """Return the factors of excess work at `target`; None = excess work is not defined.
+
+    `no_excess` states the reason.
+
+    Parameters
+    ----------
+    total : sum of all costs at the target
+    """
+    if no_excess(fitted, target):
+        return None
+    if is_summed(fitted.experiment, fitted.parameter):
+        return Loss(1 / target, total / target)
+    return Loss(1.0, total)
+
+
+def no_excess(fitted: Fitted, target: float) -> str:
+    """Return why excess work is not defined at `target`; "" = it is defined."""
+    ideal = ideal_of(fitted)
+    if not fitted.metric.additive:
+        return f"{fitted.metric.name} does not add up over call paths"
+    if target < fitted.base:
+        return f"the target is below {setting_text({fitted.parameter: fitted.base})}"
+    if np.isinf(target) and is_summed(fitted.experiment, fitted.parameter):
+        return "sums over processes grow with their number"
+    if np.isinf(target) and ideal.scaling is None:
+        return "no cost is expected at infinity"
+    return ideal.gap(fitted.base, target) if np.isfinite(target) else ""
+
+
+def expected_at(fitted: Fitted, target: float, *, predicted: bool) -> FloatArray:
+    """Return the expected cost of each call path at `target`, exclusive, per process.
+
+    It is [call paths], and zero where excess work is not defined.
+
+    Parameters
+    ----------
+    predicted : whether the cost at the target is predicted; call paths without a model are then
+        excluded
+    """
+    if no_excess(fitted, target):
+        return np.zeros(len(fitted.experiment.tree))
+    known = fitted.modelled if predicted else np.full(len(fitted.experiment.tree), True)
+    before = np.nan_to_num(np.where(known, fitted.at_base(), 0.0))
+    before = per_process(fitted.experiment, fitted.parameter, before, fitted.base)
+    return np.where(known, ideal_of(fitted).cost(fitted.base, target, before), 0.0)
+
+
+def expected_addends(fitted: Fitted, target: float) -> FloatArray | None:
+    """Return additive numbers for bands of `expected_at`, [call paths, columns]; None = no band."""
+    if no_excess(fitted, target) or np.isinf(target):
+        return None
+    addends = ideal_of(fitted).added(target)
+    return None if addends is None else np.where(fitted.modelled[:, None], addends, 0.0)
+
+
+def repetitions_compared(fitted: Fitted, target: float) -> tuple[Costs, Costs] | None:
+    """Return the expected costs of the runs at the base, and the costs at the target.
+
+    None = no run states the expected costs.
+    """
+    line, pair = fitted.line, (fitted.base, target)
+    return repetitions_of_pair(line, fitted.metric.name, fitted.parameter, ideal_of(fitted), pair)
+
+
+def repetitions_of_pair(
+    experiment: Experiment, metric: str, parameter: str, ideal: Ideal, pair: tuple[float, float]
+) -> tuple[Costs, Costs] | None:
+    """Return the costs of the runs of a pair of scales, as `Losses.repetitions` does."""
+    points, cube = experiment.by_point(metric, parameter)
+    of_runs = []
+    for point in pair:
+        runs = cube[:, int(np.searchsorted(points, point))]
+        runs = np.nan_to_num(runs[:, ~np.isnan(runs).all(axis=0)])
+        of_runs.append(per_process(experiment, parameter, runs, point))
+    before, after = of_runs
+    expected = ideal.runs(*pair, before)
+    if expected is None:
+        return None
+    return Costs.of(experiment.tree, expected), Costs.of(experiment.tree, after)
+
+
+def expected_band(expected: FloatArray, addends: FloatArray | None, one: float) -> Band:
+    """Return expected costs per process with their bands, [n].
+
+    Parameters
+    ----------
+    expected : expected costs per process, [n]
+    addends : [n, columns] additive numbers of the costs as they were read; None = there is no band
+    one : factor that converts a cost to one process
+    """
+    if addends is None:
+        return Band(expected, expected, expected)
+    low, high = ends_of_sums(expected / one, addends)
+    return Band(expected, low * one, high * one)
+
+
+def excess_band(
+    value: FloatArray,
+    addends: FloatArray,
+    total: tuple[float, FloatArray],
+    expected: Band,
+    one: float,
+) -> Band:
+    """Return excess work with its band, [n]; NaN = no prediction.
+
+    The errors of a cost, of the rest of the program and of the expected cost are propagated.
+
+    Parameters
+    ----------
+    value : [n] predicted costs
+    addends : [n, columns] their additive numbers; the first are those of `sums.addable`
+    total : predicted cost of the program, and its additive numbers [columns]
+    expected : expected costs per process, [n]
+    one : factor that converts a cost to one process
+    """
+    cost, parts = np.nan_to_num(value), addends[:, :COLUMNS]
+    rest = np.maximum(total[0] - cost, 0.0)
+    beside = np.maximum(total[1][:COLUMNS] - parts, 0.0)
+    mine = Band(cost, *ends_of_sums(cost, parts))
+    others = Band(rest, *ends_of_sums(rest, beside))
+    shares = propagate_errors(
+        lambda of: (of[0] * one - of[2]) / ((of[0] + of[1]) * one), [mine, others, expected]
+    )
+    ends = np.array([shares.value, shares.low, shares.high])
+    share, low, high = np.where(np.isnan(value), np.nan, ends)
+    return Band(share, low, high)

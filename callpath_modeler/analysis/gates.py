@@ -126,7 +126,7 @@ def _worse(changes: Changes, limit: float, rows: IntArray, *, whole: bool) -> It
 def _carries_cost(changes: Changes) -> BoolArray:
     """Return which call paths carry cost, by their share; all, if the metric is not additive."""
     before, after = changes.base, changes.new
-    if np.isnan(before[-1]) or np.isnan(after[-1]):
+    if np.isnan(changes.sums).any():
         return np.ones(len(before), bool)
-    least = CARRIES_COST * np.array([before[-1], after[-1]])
+    least = CARRIES_COST * np.array(changes.sums)
     return np.asarray((before >= least[0]) | (after >= least[1]))

@@ -16,13 +16,25 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import ideal_cost, scaling_over
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Function
-from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
+
+
+def ideal_cost(scaling: Scaling, base: float, scale: float, cost: FloatArray) -> FloatArray:
+    """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
+    return cost * (base / scale) if scaling is Scaling.STRONG else cost
+
+
+def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
+    """Return the kind of scaling; without more workers, costs are compared as they are."""
+    workers = worker_parameter(each.name for each in experiment.parameters)
+    return experiment.scaling if parameter in {workers, "p"} else Scaling.WEAK
+
 
 _FORMULAS = {
     Scaling.STRONG: "(q C_q - p C_p) / (q T_q)",

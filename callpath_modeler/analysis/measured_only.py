@@ -24,8 +24,8 @@ from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
+from callpath_modeler.profile.program import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.readers.program import with_scaling_of
 from callpath_modeler.units import parameter_value, setting_text
 
 LEAST_SCALES = modeling.MIN_POINTS["mixture"]

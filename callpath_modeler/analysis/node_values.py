@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, deviation
-from callpath_modeler.analysis.excess_bands import excess_band, expected_band
+from callpath_modeler.analysis.excess import excess_band, expected_band
 from callpath_modeler.analysis.excess_patterns import doubtful, overlap
 from callpath_modeler.analysis.program_costs import ProgramCosts
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
@@ -158,7 +158,7 @@ class NodeValues:
         loss = self._answer.loss
         if loss is None:
             return self._unknown
-        found = loss.excess(self.value, self.share, self._expected)
+        found = loss.excess(self.value, self._expected, self.share)
         # What does not occur where the target was measured gains its expected cost.
         left_out = np.isnan(self.value) & (self._answer.costs.repetitions == 0)
         return np.where(left_out, np.nan, found)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.bands import Total
-from callpath_modeler.analysis.excess import is_summed, scaling_over
+from callpath_modeler.analysis.excess import is_summed
+from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.run_time import predicted_run_time, run_times
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted

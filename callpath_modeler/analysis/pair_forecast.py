@@ -74,7 +74,7 @@ class PairInputs:
         self.names = names
         self.predicted = predicted
 
-    def asking(self, *, predicted: bool) -> PairInputs:
+    def with_basis(self, *, predicted: bool) -> PairInputs:
         """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self

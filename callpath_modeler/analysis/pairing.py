@@ -19,9 +19,9 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
+from callpath_modeler.profile.program import of_one_program
 from callpath_modeler.profile.schema import PROGRAM, Metric
 from callpath_modeler.profile.unify import unify
-from callpath_modeler.readers.program import of_one_program
 from callpath_modeler.units import as_option, parameter_value, setting_text
 
 
@@ -36,6 +36,7 @@ class AlignedExperiment:
     rows : [call paths of the experiment] rows in the common tree
     points : [K] measured values of the parameter at the fixed values of the others, ascending
     values : [call paths of both, K, R] exclusive values; NaN = did not occur
+    run_times : [1, K, R] run times of the program; None = some run does not record it
     """
 
     experiment: Experiment
@@ -43,6 +44,7 @@ class AlignedExperiment:
     rows: IntArray
     points: FloatArray
     values: FloatArray
+    run_times: FloatArray | None
 
     def occurs(self, points: FloatArray) -> BoolArray:
         """Return which call paths were measured at any of `points`, [call paths of both]."""
@@ -94,6 +96,11 @@ class ExperimentPair:
         """Whether both have a single scale, which is unknown."""
         known = (*self.base.experiment.constants, *self.new.experiment.constants)
         return self.parameter == UNKNOWN_SCALE and UNKNOWN_SCALE not in known
+
+    @property
+    def has_run_times(self) -> bool:
+        """Whether both record the run time, so that it is the cost of the whole program."""
+        return all(side.run_times is not None for side in self.sides)
 
     @property
     def sides(self) -> tuple[AlignedExperiment, AlignedExperiment]:
@@ -150,7 +157,15 @@ def pair_up(
         values = np.full((len(unified.tree), int(measured.sum()), cube.shape[2]), np.nan)
         # Siblings of one experiment differ in what is compared here, so no two share a row.
         values[rows] = cube[:, measured]
-        sides.append(AlignedExperiment(experiment, fitted, rows, points[measured], values))
+        program = experiment.at(there).of_program(chosen.name)
+        run_times = None
+        if program is not None:
+            run_times = program.by_point(chosen.name, line.parameter)[1][:, measured]
+            if np.isnan(run_times).all(axis=2).any():
+                run_times = None
+        sides.append(
+            AlignedExperiment(experiment, fitted, rows, points[measured], values, run_times)
+        )
     before, after = sides
     scales = before.points[np.isin(before.points, after.points)]
     if line.held and not line.measured_at:

@@ -17,17 +17,15 @@ from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.ensemble import Losses
-from callpath_modeler.analysis.excess import per_process
-from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.losses import (
+from callpath_modeler.analysis.excess import (
     Loss,
-    cost_per_process,
     expected_addends,
     expected_at,
     loss_at,
+    per_process,
     repetitions_compared,
-    share_at_target,
 )
+from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
@@ -87,7 +85,7 @@ def costs_at(
     if not fitted.metric.additive:
         return TargetCosts(0, said, said, said, said, 0.0)
     if np.isinf(target) and not 0 < total < np.inf:
-        share = inputs.summed(share_at_target(fitted, predicted, total, target))
+        share = inputs.summed(_share_at_target(fitted, predicted, total, target))
         return TargetCosts(0, said, said, said, share, 1.0)
     return TargetCosts(0, said, said, said, said, total)
 
@@ -224,7 +222,7 @@ class ProgramCosts:
     @property
     def cost_per_process(self) -> float:
         """Cost of the whole program at the target, per process if values are sums over them."""
-        return cost_per_process(self.fitted, self.total, self.target)
+        return _cost_per_process(self.fitted, self.total, self.target)
 
     @property
     def is_comparison(self) -> bool:
@@ -268,3 +266,34 @@ class ProgramCosts:
         if not self.is_comparison or self.loss is None:
             return None
         return repetitions_compared(self.fitted, self.target)
+
+
+def _cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
+    """Return the cost of the whole program at a target, per process if values are sums over them.
+
+    Parameters
+    ----------
+    total : cost of the whole program at the target
+    """
+    whole = np.array([total[0]])
+    return float(per_process(fitted.experiment, fitted.parameter, whole, target)[0])
+
+
+def _share_at_target(fitted: Fitted, value: FloatArray, total: float, target: float) -> FloatArray:
+    """Return exclusive shares; at infinity, the fastest growth has all, by coefficients.
+
+    Parameters
+    ----------
+    value : [call paths] at the target
+    total : their sum
+    """
+    in_the_limit = np.isinf(target) and (total == 0 or np.isinf(total))
+    if not fitted.metric.additive or (total == 0 and not in_the_limit):
+        return np.full_like(value, np.nan)
+    if not in_the_limit:
+        return value / total
+    modelled = fitted.modelled
+    growth = np.where(modelled, fitted.models.growth_rank(), -1)
+    lead = np.where(growth == growth.max(initial=-1), fitted.models.leading_coefficient(), 0.0)
+    whole = lead[modelled].sum()
+    return np.where(modelled & (whole > 0), lead / (whole or 1.0), np.nan)

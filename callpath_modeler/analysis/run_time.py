@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Total, stretched
+from callpath_modeler.analysis.bands import Band, Total, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
-from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.predict import predict, predict_sum
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
@@ -162,14 +162,34 @@ def run_times(fitted: Fitted, points: FloatArray) -> FloatArray:
     return sums if alone is None else np.maximum(alone, sums)
 
 
-def predicted_run_time(fitted: Fitted, target: float) -> Total:
-    """Return the predicted run time at one target with its band, from the same models."""
+def predicted_run_time(fitted: Fitted, target: float, of_call_paths: Total | None = None) -> Total:
+    """Return the predicted run time at one target with its band, from the same models.
+
+    Parameters
+    ----------
+    of_call_paths : predicted sum of the call paths there, if it is known already
+    """
     of_program = _model_of(fitted)
     alone = None if of_program is None else predict(of_program, target).total()
     if alone is not None and not sum_is_a_bound(fitted):
         return alone
-    of_call_paths = predict(fitted, target).total()
+    of_call_paths = of_call_paths or predict(fitted, target).total()
     return of_call_paths if alone is None else larger(alone, of_call_paths)
+
+
+def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
+    """Return the predicted run times at [m] finite values of the parameter, with their bands."""
+    of_call_paths = Band(*predict_sum(fitted, np.arange(len(fitted.modelled)), points))
+    of_program = _model_of(fitted)
+    if of_program is None:
+        return of_call_paths
+    alone = Band(*predict_sum(of_program, np.zeros(1, np.intp), points))
+    if not sum_is_a_bound(fitted):
+        return alone
+    pairs = ((alone.value, of_call_paths.value), (alone.low, of_call_paths.low),
+             (alone.high, of_call_paths.high))  # fmt: skip
+    value, low, high = (np.fmax(one, other) for one, other in pairs)
+    return Band(value, np.minimum(low, value), np.maximum(high, value))
 
 
 def _model_of(fitted: Fitted) -> Fitted | None:

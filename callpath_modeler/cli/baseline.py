@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +13,16 @@ from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
-    fit_options,
-    load_options,
     output_file,
     question_options,
+    study_options,
 )
 from callpath_modeler.cli.view_options import parse_share
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("baseline", cls=Configured)
@@ -48,21 +45,18 @@ if TYPE_CHECKING:
     help="Margin above the bands, because machines differ from day to day.",
 )
 @question_options
-@load_options
-@fit_options
+@study_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     output: Path | None,
     force: bool,
     cover: str,
     top: int | None,
     margin: str,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Write limits for later runs, derived from today's runs, as an expectation file.
 
@@ -70,8 +64,8 @@ def command(
     are at the largest measured scale, or at --target; with several parameters, use
     --at p=128,n=1e6.
     """
-    from callpath_modeler import pipeline, target_query
-    from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline
+    from callpath_modeler.analysis.expectations.baseline import BaselineSettings
+    from callpath_modeler.question import slice_findings
     from callpath_modeler.report.baseline import to_toml
 
     if question.inclusive:
@@ -80,21 +74,11 @@ def command(
             hint="inclusive = true in the file",
         )
     covered, allowed = parse_share(cover, "--cover"), parse_share(margin, "--margin")
-    asked = target_query.parse_target(question.target, question.at, fitting.parameter)
-    if float("inf") in (asked.value, *asked.named.values()):
-        raise UsageError("--target inf: values have no bound there", hint="a finite scale")
-    fitted = pipeline.models_of(
-        experiment,
-        question.metric,
-        load.of_metric(question.metric),
-        replace(fitting, parameter=asked.parameter or fitting.parameter),
-        console.progress("read"),
-    )
-    fitted = target_query.slice_at(fitted, asked)
-    target = asked.named.get(fitted.parameter, asked.value)
-    found = baseline(fitted, BaselineSettings(target, covered, top, allowed))
+    settings = BaselineSettings(cover=covered, most=top, margin=allowed)
+    found = study.baseline(question, settings)
+    fitted = found.fitted
     console.write(to_toml(found), output, overwrite=force)
     if output is not None:
         console.note(f"{output}: cpmodel check RUNS {output}")
-    held = target_query.slice_findings(fitted.held, fitted.assumed)
+    held = slice_findings(fitted.held, fitted.assumed)
     console.findings((*fitted.experiment.findings, *fitted.findings, *held))

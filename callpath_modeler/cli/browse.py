@@ -13,13 +13,12 @@ from callpath_modeler import stages
 from callpath_modeler.cli.browser_services import browser_services
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.number_types import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    fit_options,
-    load_options,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.table_options import TABLE
@@ -28,10 +27,9 @@ from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 _OF_THE_SCREEN = ("--source-path",)
 """Options that printed views do not have."""
@@ -55,8 +53,7 @@ _OF_THE_SCREEN = ("--source-path",)
 @COMPARE
 @EXPECT_COSTS
 @target_options
-@load_options
-@fit_options
+@study_options
 @click.option(
     "--source-path",
     "source_paths",
@@ -71,14 +68,11 @@ def command(
     web: bool,
     port: int | None,
     other: str,
-    experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,  # noqa: ARG001
     reverse: bool,
-    expect: str | None,  # noqa: ARG001
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
     source_paths: tuple[str, ...],
 ) -> None:
     """Browse costs at any target: top-down, bottom-up or flat.
@@ -101,26 +95,18 @@ def command(
         _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.answer import answer_at
     from callpath_modeler.analysis.answer_inputs import AnswerInputs
-    from callpath_modeler.answers import values_and_target_of
-    from callpath_modeler.target_query import FURTHER, findings_at
+    from callpath_modeler.question import findings_at
 
     if not web:
-        load = load.with_lines()
+        study = study.reading(lines=True)
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
-    fitted, target = values_and_target_of(
-        experiment,
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    study = study.reading(requirements=True)
+    fitted, target = study.at(question)
     from callpath_modeler.units import counted
 
     known = AnswerInputs(fitted, predicted=question.predicted)
     findings = console.heard(findings_at(fitted, target))
-    given = browser_services(console, ctx, load, fitting, fitted)
+    given = browser_services(console, ctx, study, fitted)
     profiles = tuple(Path(run.source) for run in fitted.experiment.runs)
     given = replace(given, sources=SourceFiles(profiles, replaced), other=other)
 

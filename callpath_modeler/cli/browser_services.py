@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs, ViewForecast
     from callpath_modeler.arrays import FloatArray, IntArray
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.process_profile import ProcessProfile
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.listing import Listing
+    from callpath_modeler.study import Study
     from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 
 _SAID_ANEW = (
@@ -47,18 +46,17 @@ _EXPECTATIONS = "expectations.toml"
 def browser_services(
     console: Console,
     ctx: click.Context,
-    load: LoadOptions,
-    fitting: FitOptions,
+    study: Study,
     fitted: Fitted | None = None,
 ) -> BrowserServices:
-    """Return the services of the command line for the browser: models, targets, files, commands.
+    """Return the services of a study and of the command line for the browser.
 
     `fitted` are the models on the first screen, if they exist.
     """
     from callpath_modeler.bookmarks import BookmarkFile
     from callpath_modeler.tui.services import BrowserServices
 
-    here = _Services(console, ctx, load, fitting, fitted)
+    here = _Services(console, ctx, study, fitted)
     return BrowserServices(
         models_of=here.models_of,
         runs_of=here.runs_of,
@@ -82,23 +80,25 @@ class _Services:
         self,
         console: Console,
         ctx: click.Context,
-        load: LoadOptions,
-        fitting: FitOptions,
+        study: Study,
         fitted: Fitted | None,
     ) -> None:
-        from callpath_modeler.target_query import parse_target
+        from callpath_modeler.question import parse_target
 
-        self._console, self._ctx, self._load = console, ctx, load
-        self._paths: tuple[str, ...] = ctx.params["experiment"]
+        self._console, self._ctx, self._study = console, ctx, study
         self._same = invocation_of(ctx, without=_SAID_ANEW, in_full=True)
-        self._asked = parse_target(ctx.params["target"], ctx.params["at"], fitting.parameter)
+        chosen = study.fit_options.parameter
+        self._asked = parse_target(ctx.params["target"], ctx.params["at"], chosen)
         self._expected = expected_costs_of(ctx)
-        self._fitting = replace(fitting, parameter=self._asked.parameter or fitting.parameter)
+        parameter = self._asked.parameter or chosen
+        study.fit_options = replace(study.fit_options, parameter=parameter)
+        # From here on, the browser owns the terminal.
+        study.progress = None
         self._base = ""
         self._shown = fitted
-        self._modelled = fitted
-        if fitted is not None and ctx.params["pairs"]:
-            self._modelled = None if fitted.is_measured_only else replace(fitted, pairs=())
+        self._modelled: dict[str, Fitted] = {}
+        if fitted is not None and not (ctx.params["pairs"] and fitted.is_measured_only):
+            self._modelled[fitted.metric.name] = replace(fitted, pairs=())
 
     def pairs_at_first(self) -> str:
         """Return the pairs of the command line, with its target, as a user would type them."""
@@ -115,51 +115,42 @@ class _Services:
         `pair` has pairs of scales, such as ``"8,64 8,128"``. Values are those of the last pair.
         With a target behind them, they are those of the models.
         """
-        from callpath_modeler import answers
         from callpath_modeler.analysis.scale_pairs import with_pairs
-        from callpath_modeler.target_query import FURTHER, PredictionQuery, parse_pairs
+        from callpath_modeler.question import parse_pairs
 
-        modelled = self._modelled
-        if not pair and modelled is not None and modelled.metric.name == metric:
-            return modelled
+        if not pair and metric in self._modelled:
+            return self._modelled[metric]
         *pairs, last = pair.split() or [""]
         if last and "," not in last:
             return with_pairs(self.models_of(metric, ""), parse_pairs(pairs))
-        experiment = self.runs_of(metric)
-        held = {
-            name: at for name, at in self._asked.named.items() if name != self._fitting.parameter
-        }
-        others = ",".join(f"{name}={_exactly(at)}" for name, at in held.items()) or None
-        question = PredictionQuery(
-            at=others, metric=metric, pairs=tuple(pair.split()), expect=self._expected
+        parameter = self._study.fit_options.parameter
+        others = {name: at for name, at in self._asked.named.items() if name != parameter}
+        found, _ = self._study.at(
+            at=others or None, metric=metric, pairs=tuple(pair.split()), expect=self._expected
         )
-        load = self._load.of_metric(metric)
-        found, _ = answers.values_of_loaded(
-            experiment, self._paths, question, load, self._fitting, FURTHER
-        )
-        self._shown, self._modelled = found, modelled if pair else found
+        self._shown = found
+        if not pair:
+            self._modelled[metric] = found
         return found
 
     def runs_of(self, metric: str) -> Experiment:
         """Return the measured runs of a metric."""
-        from callpath_modeler import loading
-
-        # The same metric at other scales is in the runs that were read for it.
+        # The runs on the screen may have a scale that profiles do not tell.
         if self._shown is not None and metric in self._shown.experiment.columns:
             return self._shown.experiment
-        return loading.load(self._paths, self._load.of_metric(metric))
+        return self._study.experiment(metric)
 
     def target_of(self, text: str, fitted: Fitted) -> float:
         """Return the target for a typed text."""
-        from callpath_modeler import target_query
         from callpath_modeler.analysis.measured_only import measured_scale
+        from callpath_modeler.question import checked_target, parse_target
 
-        value = target_query.parse_target(text, None).value
+        value = parse_target(text).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         if fitted.is_measured_only:
             return measured_scale(fitted, value)
-        return target_query.checked_target(fitted, value)
+        return checked_target(fitted, value)
 
     def command(
         self, request: ViewRequest, inputs: AnswerInputs | PairInputs, target: float
@@ -195,8 +186,8 @@ class _Services:
     def save(self, forecast: ViewForecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""
         from callpath_modeler.analysis.pair_forecast import PairForecast
+        from callpath_modeler.question import findings_at
         from callpath_modeler.report.views import ForecastView, views_table, views_text
-        from callpath_modeler.target_query import findings_at
         from callpath_modeler.units import counted
 
         output = OutputRequest(None, path, force=False)
@@ -237,34 +228,23 @@ class _Services:
 
     def compare(self, other: str, fitted: Fitted, predicted: bool) -> PairInputs:
         """Return the comparison of an earlier experiment with the one on the screen."""
-        from callpath_modeler.comparison import pair_inputs
-
-        found = pair_inputs(
-            other,
-            fitted,
-            self._paths,
-            predicted=predicted,
-            load_options=self._load,
-            fit_options=self._fitting,
-        )
+        found = self._study.pair(other, fitted, predicted=predicted)
         self._base = other
         return found
 
     def check(self, name: str, forecast: ViewForecast) -> CommandAnswer:
         """Evaluate an expectation file at its own targets."""
         from callpath_modeler.analysis.expectations.interpretation import read
-        from callpath_modeler.expectation_check import check_of
+        from callpath_modeler.question import Question
         from callpath_modeler.report.check import check_listing
-        from callpath_modeler.target_query import PredictionQuery
         from callpath_modeler.tui.services import CommandAnswer
 
         path = Path(name).expanduser()
         at = self._at(forecast.target) if read(path).parameter is None else []
         metric = forecast.fitted.metric.name
         said = dict(zip(at[::2], at[1::2], strict=True))
-        question = PredictionQuery(said.get("--target"), said.get("--at"), metric)
-        found, _ = check_of(self._paths, path, question,
-                            load_options=self._load, fit_options=self._fitting)  # fmt: skip
+        question = Question(said.get("--target"), said.get("--at"), metric)
+        found = self._study.check(path, question)
 
         def listing(width: int) -> Listing:
             style = TextStyle(width=width, ascii_only=self._console.ascii_only)
@@ -328,7 +308,7 @@ class _Services:
     ) -> ProcessProfile:
         """Return the values of processes of some call paths of an experiment."""
         from callpath_modeler.process_profile import process_profile
-        from callpath_modeler.target_query import Target
+        from callpath_modeler.question import Target
 
         fitted = forecast.fitted
         target = forecast.target if forecast.target in points else float(points[-1])
@@ -339,7 +319,7 @@ class _Services:
             fitted.metric.name,
             inclusive=inclusive,
             target=Target(named=at),
-            options=self._load,
+            options=self._study.load_options,
         )
 
     def _command_of(self, names: Sequence[str], rows: IntArray, found: ProcessProfile) -> str:
@@ -363,7 +343,7 @@ class _Services:
 
     def expectations(self) -> str:
         """Return the most likely expectation file: next to the runs, or in this directory."""
-        near = [Path(source) for source in self._paths[:1]]
+        near = [Path(source) for source in self._study.sources[:1]]
         folders = [*near, *(path.parent for path in near), Path()]
         found = (folder / _EXPECTATIONS for folder in folders)
         return next((str(path) for path in found if path.is_file()), "")

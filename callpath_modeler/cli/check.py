@@ -15,19 +15,17 @@ from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
     RESULT,
-    fit_options,
-    load_options,
     output_file,
     question_options,
+    study_options,
 )
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.text_style import TextStyle
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 _GITHUB = "github"
 
@@ -51,28 +49,24 @@ _GITHUB = "github"
 @output_file("Write to a file.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @question_options
-@load_options
-@fit_options
+@study_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     file: Path,
     junit: Path | None,
     format_: str | None,
     output: Path | None,
     force: bool,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Check models against the expectations of FILE.toml; exit with status 1 if one fails.
 
     `cpmodel baseline` writes a file to start from.
     """
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.expectation_check import check_of
     from callpath_modeler.report.annotations import to_annotations
     from callpath_modeler.report.check import check_table, check_text
     from callpath_modeler.report.junit import to_junit
@@ -83,14 +77,7 @@ def command(
             "--inclusive: each expectation states whether it is inclusive",
             hint="inclusive = true in FILE.toml",
         )
-    found, findings = check_of(
-        experiment,
-        file,
-        question,
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
-    )
+    found = study.check(file, question)
     if junit is not None:
         console.write(to_junit(found), junit, overwrite=force)
     if form == "table":
@@ -100,8 +87,8 @@ def command(
     elif form == _GITHUB:
         console.write(to_annotations(found), output, overwrite=force)
     else:
-        render_table(console, check_table(found, findings), form, output, force=force)
-    console.findings(findings)
+        render_table(console, check_table(found, found.findings), form, output, force=force)
+    console.findings(found.findings)
     if not found.passed:
         click.get_current_context().exit(EXIT_NO)
-    refuse_incomplete(findings)
+    refuse_incomplete(found.findings)

@@ -283,8 +283,8 @@ def _check(
     root: click.Context, setting: ConfiguredValue, options: Mapping[str, click.Option]
 ) -> None:
     """Raise an error for a value that the command line would refuse."""
+    from callpath_modeler.question import parse_target
     from callpath_modeler.readers.parameters import check_source
-    from callpath_modeler.target_query import parse_target
 
     table, key = str(setting.place[0]), str(setting.place[1])
     if table == config.PARAMETERS:

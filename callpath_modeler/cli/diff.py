@@ -11,7 +11,7 @@ from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.options import fit_options, load_options, target_options
+from callpath_modeler.cli.options import study_options, target_options
 from callpath_modeler.cli.table_options import (
     TableRequest,
     table_options,
@@ -22,9 +22,8 @@ from callpath_modeler.errors import UsageError
 if TYPE_CHECKING:
     from callpath_modeler.analysis.diff import ExperimentDifference
     from callpath_modeler.arrays import IntArray
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 _TOP_OF_A_TABLE = 10
 
@@ -41,20 +40,17 @@ _TOP_OF_A_TABLE = 10
 )
 @table_options
 @target_options
-@load_options
-@fit_options
+@study_options
 @table_output_options
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
-    experiment: tuple[str, ...],
     fail_on: str | None,
     select: str | None,
     table: TableRequest,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Compare two experiments: what got better or worse, at which scale.
 
@@ -64,7 +60,6 @@ def command(
     With several parameters, use --at p=4096,n=1e6.
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations
-    from callpath_modeler.comparison import difference_of
     from callpath_modeler.report.diff import (
         difference_text,
         left_out_of_both,
@@ -74,25 +69,19 @@ def command(
     from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
-    if len(experiment) != 2:
+    if len(study.sources) != 2:
         raise UsageError(
-            f"diff compares two experiments, not {len(experiment)}",
+            f"diff compares two experiments, not {len(study.sources)}",
             hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
         )
     if question.predicted and question.target is question.at is None:
         raise UsageError("--predicted: there is no target", hint="add --target P")
     form = table.form
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
-    base, new = experiment
+    base, new = map(str, study.sources)
     note_other(ctx, new)
-    compared = difference_of(
-        [base],
-        [new],
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-    )
+    study.sources = (new,)
+    compared = study.reading(requirements=True).difference(base, question)
     found = compared.difference
     rows = _chosen(found, select)
     broken = [] if limits is None else violations(found, limits, rows)

@@ -31,7 +31,7 @@ def _check_targets(given: dict[str, Any]) -> None:
     if not words and not pairs:
         return
     # It imports numpy, which many commands do not need.
-    from callpath_modeler.target_query import parse_pairs, parse_target
+    from callpath_modeler.question import parse_pairs, parse_target
 
     for target_text, at_text in words:
         parse_target(target_text, at_text, given.get("parameter"))

@@ -12,14 +12,13 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import was_asked
-from callpath_modeler.cli.options import EXPERIMENT, load_options, model_options
+from callpath_modeler.cli.options import EXPERIMENT, model_options
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import TableRequest, table_options, table_output_options
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("efficiency", cls=Configured)
@@ -35,20 +34,17 @@ if TYPE_CHECKING:
 @table_options
 @PLOT
 @model_options
-@load_options
 @table_output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     scheme: str,
     select: str | None,
     table: TableRequest,
     plot: Path | None,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Show the factors of parallel efficiency, by scale and by subtree.
 
@@ -57,7 +53,6 @@ def command(
     modelled, and the factors are predicted from them.
     """
     from callpath_modeler.analysis.efficiency import Scheme
-    from callpath_modeler.efficiency import efficiency_of
     from callpath_modeler.report.efficiency import (
         TOP,
         EfficiencyView,
@@ -69,13 +64,7 @@ def command(
     if not was_asked(click.get_current_context(), "metric"):
         # A metric from a file is for models, and need not be a time.
         question = replace(question, metric=None)
-    answer = efficiency_of(
-        experiment,
-        question,
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
-    )
+    answer = study.efficiency(question)
     shown = EfficiencyView(
         answer.efficiency, Scheme(scheme), table.top or TOP, answer.confidence, select
     )

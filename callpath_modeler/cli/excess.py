@@ -31,14 +31,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.analysis.ensemble import Losses
-    from callpath_modeler.analysis.scale_pairs import Pair
-    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Aggregate
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.invocation import Invocation
 
@@ -87,48 +81,37 @@ def command(
     With several parameters, p varies, and the others have the values of --at, or their largest
     measured values.
     """
-    from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.excess_expectation import ideal_between
-    from callpath_modeler.loading import load as read
-    from callpath_modeler.pipeline import FitOptions, aggregate_of
+    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.question import Question, findings_at, parse_pairs, slice_findings
     from callpath_modeler.report.excess import excess_text
     from callpath_modeler.report.excess_table import excess_table
     from callpath_modeler.report.excess_view import ExcessView
-    from callpath_modeler.target_query import parse_target, slice_findings
+    from callpath_modeler.study import Study
 
     form = table.form
     wanted = viewing(form, table.top, inclusive, exclusive)
-    chosen, first = _scales(pairs, base)
-    scale = None if target is None else parse_target(target, None).value
-    expectation = expected_costs_of(click.get_current_context())
-    load = load.of_metric(metric)
-    experiment_read = read(experiment, load, console.progress("read"))
-    findings = experiment_read.findings
-    held = parse_target(None, at).named
-    how = FitOptions(parameter=parameter, aggregate=aggregate)
-    centre = aggregate_of(experiment_read, experiment, metric, load, how)
+    first = _base(pairs, base)
+    expected = expected_costs_of(click.get_current_context())
+    question = Question(
+        target,
+        at,
+        metric,
+        pairs=parse_pairs(pairs),
+        expect=expected,
+    )
+    fitting = FitOptions(parameter=parameter, aggregate=aggregate)
+    study = Study(experiment, load, fitting, progress=console.progress("read"))
+    findings = study.experiment(metric).findings
     try:
-        chosen_fit = replace(how, aggregate=centre)
-        ideal = ideal_between(expectation, experiment_read, metric, load, chosen_fit, held)
-        found = losses(
-            experiment_read,
-            metric,
-            parameter,
-            held=held,
-            pair=chosen,
-            base=first,
-            aggregate=centre,
-            ideal=ideal,
-        )
-        prediction = None
-        if scale is not None:
-            found, prediction, findings = _with_target(
-                found, experiment_read, experiment, scale, load, how
-            )
+        found, prediction = study.losses(question, base=first), None
+        if target is not None:
+            found, prediction = study.losses_at(found, target)
     except DataError:
         # The missing scale may be a run that was excluded.
         console.findings(findings)
         raise
+    if prediction is not None:
+        findings = findings_at(prediction.fitted, prediction.target)
     findings += slice_findings(found.line.held, found.line.assumed)
     findings = tuple(dict.fromkeys(findings))
     shown = ExcessView(found, wanted, prediction)
@@ -151,26 +134,6 @@ def command(
     console.findings(findings)
 
 
-def _with_target(
-    found: Losses,
-    experiment: Experiment,
-    sources: tuple[str, ...],
-    target: float,
-    load: LoadOptions,
-    how: FitOptions,
-) -> tuple[Losses, Answer, tuple[Finding, ...]]:
-    """Return the losses with those at a target, the prediction, and the findings about it."""
-    from callpath_modeler.analysis.target_excess import with_target
-    from callpath_modeler.pipeline import models_of_loaded
-    from callpath_modeler.target_query import checked_target, findings_at
-
-    how = replace(how, parameter=found.parameter)
-    fitted = models_of_loaded(experiment, sources, found.metric.name, load, how)
-    fitted = fitted.holding(found.line.held, found.parameter)
-    findings = findings_at(fitted, target)
-    return *with_target(found, fitted, checked_target(fitted, target)), findings
-
-
 def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocation:
     """Return the command lines for the same losses."""
     again = invocation_of(ctx)
@@ -180,13 +143,10 @@ def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocati
     return replace(again, options=options, expected=expected)
 
 
-def _scales(
-    pairs: tuple[str, ...], base: str | None
-) -> tuple[tuple[Pair, ...] | None, float | None]:
-    """Return the pairs and the base of the options."""
+def _base(pairs: tuple[str, ...], base: str | None) -> float | None:
+    """Return the base of the options."""
     from callpath_modeler.loading import parse_number
-    from callpath_modeler.target_query import parse_pairs
 
     if pairs and base is not None:
         raise UsageError("--pair and --base exclude each other", hint="give one of them")
-    return parse_pairs(pairs) or None, None if base is None else parse_number(base, "--base")
+    return None if base is None else parse_number(base, "--base")

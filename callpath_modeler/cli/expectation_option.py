@@ -11,7 +11,6 @@ import click
 from click.core import ParameterSource
 
 from callpath_modeler.cli.option_groups import was_asked
-from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.report.invocation import Invocation
 
 _SUFFIX = ".toml"
@@ -30,7 +28,7 @@ _COSTS = (
 
 EXPECT_VERDICTS = click.option(
     "--expect",
-    type=A_FILE,
+    type=click.Path(readable=False, path_type=Path),
     metavar="FILE.toml",
     help="Add the verdicts of the expectations in this file, as `cpmodel check` gives them.",
 )
@@ -69,23 +67,6 @@ def verdict_file(ctx: click.Context) -> Path | None:
     if text is None:
         return None
     return Path(text) if text.endswith(_SUFFIX) or _is_configured(ctx) else None
-
-
-def reading_for_verdicts(
-    verdicts: Path | None, metric: str | None, options: LoadOptions
-) -> LoadOptions:
-    """Return the options to read all metrics that the file of expectations needs, if there is one.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read.
-    """
-    if verdicts is None:
-        return options
-    from callpath_modeler.expectation_check import reading_for
-
-    return reading_for(verdicts, metric, options)
 
 
 def _is_configured(ctx: click.Context) -> bool:

@@ -15,17 +15,14 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
-    reading_for_verdicts,
     verdict_file,
 )
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
-    fit_options,
-    load_options,
     output_file,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.table_options import FORMATS, format_of
@@ -35,11 +32,10 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import FloatArray
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.schema import Metric
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
@@ -83,23 +79,19 @@ _TABLES = FORMATS[1:]
 @EXPECT
 @FORCE
 @target_options
-@load_options
-@fit_options
+@study_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     output: Path | None,
     format_: str | None,
     what: str | None,
     color_by: str | None,
     base: str | None,  # noqa: ARG001
-    expect: str | None,  # noqa: ARG001
     force: bool,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Write models, values, the ranking, the call-path graph, or the experiment.
 
@@ -110,47 +102,39 @@ def command(
     a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
     predictions and excess work. python is a module with the models as functions.
     """
-    from callpath_modeler import answers
     from callpath_modeler.cli.render import render_table
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report import export
     from callpath_modeler.report.python_source import python_source
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.target_query import FURTHER, findings_at
 
     form = _form(format_, output, what)
     ctx = click.get_current_context()
     has_verdicts = form in GRAPHS or (form not in _OTHERS and what == _RANKING)
     _refuse_expectation(ctx, form, has_verdicts=has_verdicts)
     _check_flame(ctx, form, what)
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, expect=expected, has_verdicts=has_verdicts)
+    question = replace(question, has_verdicts=has_verdicts)
     verdicts = verdict_file(click.get_current_context()) if has_verdicts else None
-    load = reading_for_verdicts(verdicts, question.metric, load)
+    study = study.for_expectations(verdicts, question.metric)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))
     if form == SVG and not at_target and color_by != "growth":
-        _measured_flame(console, experiment, question, load, fitting, output, force=force)
+        _measured_flame(console, study, question, output, force=force)
         return
     if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
-        _measured(console, experiment, question, load, fitting, form, output, force=force)
+        _measured(console, study, question, form, output, force=force)
         return
     if form in _OF_ONE_SCALE:
         question = replace(question, inclusive=False)
     if form in GRAPHS or what == "ranking":
-        load = load.with_requirements()
-    fitted, target = answers.values_and_target_of(
-        experiment,
-        question,
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+        study = study.reading(requirements=True)
+    fitted, target = study.at(question)
+    findings = findings_at(fitted, target)
     _check_models(fitted, form, what, color_by)
     if form in _TABLES and what != _RANKING and not fitted.is_measured_only:
         _write_models(console, fitted, form, output, force=force)
-        console.findings(findings_at(fitted, target))
+        console.findings(findings)
         return
-    ranking, findings = answers.ranked(fitted, target, None, question)
+    ranking = study.ranked(fitted, target, question)
     if form in _OF_ONE_SCALE:
         _write_one_scale(console, ranking, form, output, at_target=at_target, force=force)
     elif form == PYTHON:
@@ -207,10 +191,8 @@ def _refuse_expectation(ctx: click.Context, form: str, *, has_verdicts: bool) ->
 
 def _measured(
     console: Console,
-    sources: tuple[str, ...],
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    study: Study,
+    question: Question,
     form: str,
     output: Path | None,
     *,
@@ -221,14 +203,13 @@ def _measured(
     A configured metric only applies to formats with one metric; it comes first if there are
     several.
     """
-    from callpath_modeler import loading, pipeline
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import exchange, export
 
     metric = question.metric
     alone = metric if was_asked(click.get_current_context(), "metric") else None
-    wanted = replace(load, read=replace(load.read, metrics=None if alone is None else (alone,)))
-    experiment = loading.load(sources, wanted, console.progress("read"))
+    study = study.reading(metrics=None if alone is None else (alone,))
+    experiment = study.experiment()
     if alone is not None:
         experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
@@ -236,10 +217,10 @@ def _measured(
     elif form in PROFILES:
         first = experiment.metric(metric)
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
-        largest = {}
-        for one in metrics:
-            how = pipeline.aggregate_of(experiment, sources, one.name, wanted, fitting)
-            largest[one] = exchange.at_largest(experiment, one.name, how)
+        largest = {
+            one: exchange.at_largest(experiment, one.name, study.centre(one.name))
+            for one in metrics
+        }
         console.write(_profile(form, experiment, largest), output, overwrite=force)
     else:
         chosen = experiment.metric(metric)
@@ -292,40 +273,30 @@ def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
 
 def _measured_flame(
     console: Console,
-    sources: tuple[str, ...],
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    study: Study,
+    question: Question,
     output: Path | None,
     *,
     force: bool,
 ) -> None:
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
-    from callpath_modeler import loading, pipeline
-    from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.excess_expectation import ideal_between
+    from callpath_modeler.question import Question
     from callpath_modeler.report import exchange
     from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
     from callpath_modeler.report.flame.picture import flame_svg
 
     params = click.get_current_context().params
-    load = load.of_metric(question.metric)
-    experiment = loading.load(sources, load, console.progress("read"))
+    experiment = study.experiment(question.metric)
     metric = experiment.metric(question.metric)
-    how = pipeline.aggregate_of(experiment, sources, question.metric, load, fitting)
     compared = params["base"] is not None or bool(experiment.parameters)
     shown = ColorBy(params["color_by"] or ("excess" if compared else "none"))
     if shown is ColorBy.NONE and not compared:
+        how = study.centre(metric.name)
         flame = plain(experiment, metric, exchange.at_largest(experiment, metric.name, how))
     else:
         check_additive(metric)
-        base = _base(params["base"])
-        chosen = replace(fitting, aggregate=how)
-        ideal = ideal_between(question.expect, experiment, metric.name, load, chosen)
-        found = losses(
-            experiment, metric.name, fitting.parameter, base=base, aggregate=how, ideal=ideal
-        )
-        flame = of_losses(found, shown)
+        of_scales = Question(metric=metric.name, expect=question.expect)
+        flame = of_losses(study.losses(of_scales, base=_base(params["base"])), shown)
     console.write(flame_svg(flame), output, overwrite=force)
     console.findings(experiment.findings)
 

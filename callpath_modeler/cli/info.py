@@ -10,15 +10,14 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import load_options, model_names, model_options
+from callpath_modeler.cli.options import model_names, model_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("info", cls=Configured)
@@ -33,21 +32,18 @@ if TYPE_CHECKING:
 @click.option("--config", is_flag=True, help="Show the values of options and their origins.")
 @click.option("--advise", is_flag=True, help="Show which scale or setting to run next.")
 @model_options
-@load_options
 @output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     diagnostics: bool,
     verify: bool,
     write_manifest: bool,
     config: bool,
     advise: bool,
-    question: PredictionQuery,
-    fitting: FitOptions,
-    load: LoadOptions,
+    question: Question,
+    study: Study,
     output: OutputRequest,
 ) -> None:
     """Describe the data: runs, parameters, metrics, call paths, data quality.
@@ -60,33 +56,34 @@ def command(
 
     from callpath_modeler import loading
     from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.answers import findings_of
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
     if config:
         _configuration(console, output)
         return
-    if not experiment:
+    if not study.sources:
         ctx = click.get_current_context()
         raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
     if not (advise or diagnostics):
         _refuse_model_options(click.get_current_context())
     if advise:
-        _advise(console, experiment, load, question, fitting, output)
+        _advise(console, study, question, output)
         return
     if verify:
-        _verify(console, experiment, load)
+        _verify(console, study)
         return
     if write_manifest:
-        text = loading.manifest(experiment, load, output.path.parent if output.path else Path())
+        text = loading.manifest(
+            study.sources, study.load_options, output.path.parent if output.path else Path()
+        )
         console.write(text, output.path, overwrite=output.force)
         return
     form = output.form
-    everything = replace(load, read=replace(load.read, metrics=None))
-    read = loading.load(experiment, everything, console.progress("read"))
+    study = study.reading(metrics=None)
+    read = study.experiment()
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
-        findings = findings_of(read, experiment, question, load, fitting)
+        findings = study.findings(replace(question, further=1.0))
     told, findings = findings, (*refused_findings(), *findings)
     read = replace(read, findings=findings)
     if form == TABLE:
@@ -114,27 +111,17 @@ def _refuse_model_options(ctx: click.Context) -> None:
 
 def _advise(
     console: Console,
-    sources: tuple[str, ...],
-    load: LoadOptions,
-    question: PredictionQuery,
-    fitting: FitOptions,
+    study: Study,
+    question: Question,
     output: OutputRequest,
 ) -> None:
     """Print which scale narrows the band at the target most."""
-    from callpath_modeler import answers
     from callpath_modeler.analysis.advise import advise
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.advice import advice_table, advice_text
-    from callpath_modeler.target_query import FURTHER, findings_at
 
     form = output.form
-    fitted, value = answers.models_and_target_of(
-        sources,
-        question,
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    fitted, value = study.predicted(question)
     advice = advise(fitted, value, progress=console.progress("advise"))
     if form == TABLE:
         output.write_lines(console, advice_text(fitted, advice, style=output.style(console)))
@@ -159,17 +146,18 @@ def _configuration(console: Console, output: OutputRequest) -> None:
         output.write_table(console, configuration_table(told, found.files, refused))
 
 
-def _verify(console: Console, sources: tuple[str, ...], load: LoadOptions) -> None:
+def _verify(console: Console, study: Study) -> None:
     """Compare value by value; raise `DataError` if anything differs."""
     from callpath_modeler import loading, store
 
+    sources = study.sources
     if len(sources) == 1 and store.is_stored(Path(sources[0])):
         count = store.verify(Path(sources[0]))
         build = store.build_of(Path(sources[0])) or "an earlier version"
         console.result(f"{sources[0]}  {counted(count, 'file')}  as written by {build}\n")
         return
     differing = compared = 0
-    for path, agreements in loading.verify(sources, load):
+    for path, agreements in loading.verify(sources, study.load_options):
         if agreements is None:
             raise UsageError(
                 f"{path}: its reader has no independent implementation to compare with",

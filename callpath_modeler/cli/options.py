@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.readers.process_selection import ProcessSelection
-    from callpath_modeler.target_query import PredictionQuery
 
 
 def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
@@ -291,21 +291,24 @@ def fit_options(command: F) -> F:
     return option_group(command, _FIT, "fitting", _make_fit)
 
 
+def study_options(command: F) -> F:
+    """Add `load_options` and `fit_options`; they arrive as ``study``, with the sources."""
+    return load_options(fit_options(_with_study(command)))
+
+
 def question_options(command: F) -> F:
     """Add the options of the question; they arrive as ``question``."""
-    return option_group(command, _ASK, "question", _make_question)
+    return _asking(command, _ASK)
 
 
 def model_options(command: F) -> F:
-    """Add the options of question and models; they arrive as ``question`` and ``fitting``."""
-    asked = option_group(command, (*_SCALE, _METRIC[0]), "question", _make_question_of_metric)
-    return fit_options(asked)
+    """Add the options of question and models; they arrive as ``question`` and ``study``."""
+    return fit_options(_asking(load_options(_with_study(command)), (*_SCALE, _METRIC[0])))
 
 
 def target_options(command: F) -> F:
     """Add `question_options`, ``predicted``: use models even at a measured target, and ``pair``."""
-    options = (*_ASK, _PREDICTED, _PAIR)
-    return option_group(command, options, "question", _make_question_at_target)
+    return _asking(command, (*_ASK, _PREDICTED, _PAIR))
 
 
 def metric_options(command: F) -> F:
@@ -428,45 +431,48 @@ def _preset() -> frozenset[str]:
     )
 
 
-def _make_question(
-    *, target: str | None, at: str | None, metric: str | None, inclusive: bool, exclusive: bool
-) -> PredictionQuery:
-    from callpath_modeler.target_query import PredictionQuery
+def _with_study(command: F) -> F:
+    """Hand over a study of the sources in place of ``load`` and ``fitting``."""
 
-    refuse_both(inclusive=inclusive, exclusive=exclusive)
-    return PredictionQuery(target, at, metric, inclusive, is_target_required=_is_target_asked())
+    @functools.wraps(command)
+    def wrapper(*args: Any, load: LoadOptions, fitting: FitOptions, **kwargs: Any) -> Any:
+        from callpath_modeler.study import Study
 
+        ctx = click.get_current_context()
+        sources, progress = kwargs.pop("experiment"), ctx.obj.progress("read")
+        study = Study(sources, load, fitting, progress=progress)
+        return command(*args, study=study, **kwargs)
 
-def _make_question_of_metric(
-    *, target: str | None, at: str | None, metric: str | None
-) -> PredictionQuery:
-    from callpath_modeler.target_query import PredictionQuery
-
-    return PredictionQuery(target, at, metric, is_target_required=_is_target_asked())
-
-
-def _is_target_asked() -> bool:
-    """Return whether the target is the user's, not one of a configuration file."""
-    here = click.get_current_context()
-    return was_asked(here, "target") or was_asked(here, "at")
+    wrapped: Any = wrapper
+    made: F = wrapped
+    return made
 
 
-def _make_question_at_target(
-    *,
-    target: str | None,
-    at: str | None,
-    metric: str | None,
-    inclusive: bool,
-    exclusive: bool,
-    predicted: bool,
-    pairs: tuple[str, ...],
-) -> PredictionQuery:
-    from dataclasses import replace
+def _asking(command: F, options: tuple[Callable[[F], F], ...]) -> F:
+    """Add options whose names are fields of `Question`; they arrive as ``question``."""
+    names = [str(_parameter(option).name) for option in options]
 
-    asked = _make_question(
-        target=target, at=at, metric=metric, inclusive=inclusive, exclusive=exclusive
-    )
-    return replace(asked, predicted=predicted, pairs=pairs)
+    @functools.wraps(command)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        from callpath_modeler.question import Question
+
+        given, ctx = {name: kwargs.pop(name) for name in names}, click.get_current_context()
+        refuse_both(
+            inclusive=given.get("inclusive", False), exclusive=given.pop("exclusive", False)
+        )
+        # A target of a configuration file is not the user's.
+        is_asked = was_asked(ctx, "target") or was_asked(ctx, "at")
+        if "expect" in kwargs and _PREDICTED in options:
+            from callpath_modeler.cli.expectation_option import expected_costs_of
+
+            given["expect"] = expected_costs_of(ctx)
+            del kwargs["expect"]
+        question = Question(**given, is_target_required=is_asked)
+        return command(*args, question=question, **kwargs)
+
+    wrapped: Any = wrapper
+    made: F = add_options(wrapped, options)
+    return made
 
 
 def _make_fit(

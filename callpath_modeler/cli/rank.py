@@ -14,8 +14,6 @@ from callpath_modeler.cli.console import Console, Notes
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
-    reading_for_verdicts,
     verdict_file,
     with_expectation,
 )
@@ -24,8 +22,7 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
-    fit_options,
-    load_options,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
@@ -42,9 +39,8 @@ if TYPE_CHECKING:
 
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.arrays import IntArray
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 _TRUST = """\
 The marks of trust state the width of the band:
@@ -89,26 +85,22 @@ the largest run on. It has at most three marks if no run was repeated.
 )
 @history_options
 @target_options
-@load_options
-@fit_options
+@study_options
 @table_output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     by: str | None,
     select: str | None,
     group_by: str | None,
     plot: Path | None,
     table: TableRequest,
     explain_trust: bool,
-    expect: str | None,  # noqa: ARG001
     verify: Path | None,
     history: HistoryRequest,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Rank call paths by cost at a target scale.
 
@@ -118,7 +110,7 @@ def command(
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
-    from callpath_modeler.answers import rankings_of, verification_of
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
@@ -127,24 +119,18 @@ def command(
         console.note(_TRUST.rstrip(), asked=True)
     form = table.form
     _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, expect=expected, has_verdicts=True)
+    question = replace(question, by=by, has_verdicts=True, further=None)
     verdicts = verdict_file(click.get_current_context())
-    load = reading_for_verdicts(verdicts, question.metric, load)
-    groups = rankings_of(
-        experiment,
-        question,
-        group_by,
-        by=by,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-    )
-    correction = BandCorrection() if group_by else history.applied(console, groups[""][0])
+    study = study.for_expectations(verdicts, question.metric)
+    rankings = study.reading(requirements=True).rankings(question, group_by)
+    groups = {
+        value: (each, findings_at(each.fitted, each.target)) for value, each in rankings.items()
+    }
+    correction = BandCorrection() if group_by else history.applied(console, rankings[""])
     if correction.ranking is not None:
         groups = {"": (correction.ranking, groups[""][1])}
     verified = {
-        value: None if verify is None else verification_of(ranking, verify, load)
+        value: None if verify is None else study.verification(ranking, verify)
         for value, (ranking, _) in groups.items()
     }
     checks = {value: check_ranking(ranking, verdicts) for value, (ranking, _) in groups.items()}
@@ -154,7 +140,7 @@ def command(
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
     if form == "table":
-        without = ("--where",) if group_by else ()
+        without, where = ("--where",) if group_by else (), study.load_options.where
         again = invocation_of(click.get_current_context(), without=without)
         shown = {
             value: chosen[value][ranking.is_ranked[chosen[value]]]
@@ -172,7 +158,7 @@ def command(
                     style=table.style(console),
                     invocation=with_expectation(
                         click.get_current_context(),
-                        of_group(again, load.where, group_by, value) if group_by else again,
+                        of_group(again, where, group_by, value) if group_by else again,
                         ranking.fitted,
                     ),
                     check=checks[value],

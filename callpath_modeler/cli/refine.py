@@ -14,7 +14,6 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
-    load_options,
     model_options,
     output_file,
 )
@@ -24,9 +23,8 @@ from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.refinement import VisitCost
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("refine", cls=Configured)
@@ -59,12 +57,10 @@ if TYPE_CHECKING:
 )
 @EXPECT_VERDICTS
 @model_options
-@load_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     output: Path | None,
     force: bool,
     visit_cost: str,
@@ -72,9 +68,8 @@ def command(
     wide: bool,
     format_: str,
     expect: Path | None,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Propose a filter for Score-P, and call paths to instrument more finely.
 
@@ -83,24 +78,15 @@ def command(
     libraries, or callers of those. Call paths are too coarse if they take much of the time, and
     their model is poor. The default target is 4 times the largest scale.
     """
-    from callpath_modeler import answers
     from callpath_modeler.analysis.refinement import refine
-    from callpath_modeler.expectation_check import reading_for
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.refinement import refinement_table, refinement_text
     from callpath_modeler.report.score_p_filter import filter_text
-    from callpath_modeler.target_query import FURTHER
 
     cost = _cost(visit_cost)
-    if expect is not None:
-        load = reading_for(expect, question.metric, load)
-    ranking, findings = answers.ranking_of(
-        experiment,
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    study = study.for_expectations(expect, question.metric).reading(requirements=True)
+    ranking = study.ranking(question)
+    findings = findings_at(ranking.fitted, ranking.target)
     found = refine(ranking, cost, check_ranking(ranking, expect))
     if output is not None:
         console.write(filter_text(found), output, overwrite=force)

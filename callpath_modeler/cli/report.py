@@ -15,8 +15,6 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT,
     check_ranking,
-    expected_costs_of,
-    reading_for_verdicts,
     verdict_file,
     with_expectation,
 )
@@ -26,9 +24,8 @@ from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
-    fit_options,
-    load_options,
     output_file,
+    study_options,
     target_options,
 )
 from callpath_modeler.errors import DataError, UsageError
@@ -38,11 +35,11 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.process_profile import ProcessProfile
+    from callpath_modeler.question import Question
     from callpath_modeler.report.efficiency import EfficiencyView
     from callpath_modeler.report.page.content import Provenance
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.study import Study
 
 _CARDS = 20
 _PACKAGES = ("callpath-modeler", "numpy", "scipy")
@@ -63,20 +60,16 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 )
 @EXPECT
 @target_options
-@load_options
-@fit_options
+@study_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     output: Path | None,
     force: bool,
     top: int,
-    expect: str | None,  # noqa: ARG001
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Write one page of HTML: ranking, charts, call tree, data quality.
 
@@ -85,35 +78,27 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
-    from callpath_modeler import answers
     from callpath_modeler.explanation import explain_all
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
-    from callpath_modeler.target_query import FURTHER
 
-    expected = expected_costs_of(click.get_current_context())
-    question = replace(question, expect=expected, has_verdicts=True)
+    question = replace(question, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
-    load = reading_for_verdicts(verdicts, question.metric, load)
-    ranking, findings = answers.ranking_of(
-        experiment,
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    study = study.for_expectations(verdicts, question.metric)
+    ranking = study.reading(requirements=True).ranking(question)
     fitted = ranking.fitted
-    processes, why_none = _processes(ranking, top, load)
+    findings = findings_at(fitted, ranking.target)
+    processes, why_none = _processes(ranking, top, study.load_options)
     content = PageContent(
         ranking=ranking,
         forecast=ranking if fitted.metric.additive else None,
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,
-        making=provenance_of(click.get_current_context(), experiment, fitted),
+        making=provenance_of(click.get_current_context(), study.sources, fitted),
         top=top,
-        efficiency=_efficiency(console, experiment, ranking, load, fitting),
+        efficiency=_efficiency(console, study, ranking),
         processes=processes,
         no_processes=why_none,
     )
@@ -121,33 +106,19 @@ def command(
     console.findings(findings)
 
 
-def _efficiency(
-    console: Console,
-    sources: Sequence[str],
-    ranking: Ranking,
-    load: LoadOptions,
-    fitting: FitOptions,
-) -> EfficiencyView | str:
+def _efficiency(console: Console, study: Study, ranking: Ranking) -> EfficiencyView | str:
     """Return the factors of parallel efficiency, or the reason for their absence."""
     from callpath_modeler.analysis.efficiency import Scheme
-    from callpath_modeler.efficiency import efficiency_of
     from callpath_modeler.report.efficiency import TOP, EfficiencyView
-    from callpath_modeler.target_query import PredictionQuery
     from callpath_modeler.units import as_option
 
     fitted = ranking.fitted
     if not fitted.metric.can_be_run_time:
         return ""
     at = None if math.isinf(ranking.target) else as_option(fitted.at(ranking.target))
-    question = PredictionQuery(at=at, metric=fitted.metric.name, is_target_required=False)
+    study.progress = console.progress("read threads")
     try:
-        answer = efficiency_of(
-            sources,
-            question,
-            load_options=load,
-            fit_options=fitting,
-            progress=console.progress("read threads"),
-        )
+        answer = study.efficiency(at=at, metric=fitted.metric.name, is_target_required=False)
     except (DataError, UsageError) as error:
         return f"{error.message} ({error.hint})." if error.hint else f"{error.message}."
     return EfficiencyView(answer.efficiency, Scheme.MULTIPLICATIVE, TOP, answer.confidence)
@@ -164,7 +135,7 @@ def _processes(
 
     from callpath_modeler.errors import CallpathModelerError
     from callpath_modeler.process_profile import process_profiles
-    from callpath_modeler.target_query import Target
+    from callpath_modeler.question import Target
 
     fitted, rows = ranking.fitted, ranking.order[:top]
     rows = rows[~np.isnan(ranking.at_largest[rows])]
@@ -192,7 +163,7 @@ def _processes(
     return {row: each for row, each in known.items() if len(each.ranks) > 1}, why
 
 
-def provenance_of(ctx: click.Context, sources: Sequence[str], fitted: Fitted) -> Provenance:
+def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fitted) -> Provenance:
     """Return the origin of a page of models of `sources`, for the options of a command."""
     import platform
     from importlib.metadata import version
@@ -210,7 +181,7 @@ def provenance_of(ctx: click.Context, sources: Sequence[str], fitted: Fitted) ->
     versions = [(name, version(name)) for name in _PACKAGES]
     paths = dict.fromkeys(run.source for run in experiment.runs)
     if store.is_stored(Path(sources[0])):
-        paths = dict.fromkeys(sources)
+        paths = dict.fromkeys(map(str, sources))
     return Provenance(
         listing=again.line("rank", shell_words(["--format", "csv", *everything])),
         command=" ".join([again.line("report"), *words, "-o report.html"]),

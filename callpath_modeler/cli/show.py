@@ -10,12 +10,11 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.one_call_path import row_of, rows_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    fit_options,
-    load_options,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
@@ -23,9 +22,8 @@ from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_opti
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("show", cls=Configured)
@@ -41,22 +39,18 @@ if TYPE_CHECKING:
 @PLOT
 @EXPECT_COSTS
 @target_options
-@load_options
-@fit_options
+@study_options
 @output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     callpath: str,
     linear: bool,
     per_process: bool,
     plot: Path | None,
-    expect: str | None,  # noqa: ARG001
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
     output: OutputRequest,
 ) -> None:
     """Show one call path: formula, chart, band, alternatives, excess work.
@@ -67,37 +61,27 @@ def command(
     --per-process reads the values of single processes from the profiles: at the target if it was
     measured, by default at the largest scale. Other formats than table are for --per-process.
     """
-    from callpath_modeler import answers
     from callpath_modeler.explanation import explain
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.model import model_text
-    from callpath_modeler.target_query import FURTHER
 
     if per_process:
-        linear = linear and "--linear" not in load.preset
-        expected = expected_costs_of(click.get_current_context())
+        linear = linear and "--linear" not in study.load_options.preset
         _refuse(
             linear=linear,
             plot=plot,
             predicted=question.predicted,
             pair=question.pairs,
-            expect=expected,
+            expect=question.expect,
         )
-        _show_processes(console, experiment, callpath, question, load, fitting, output)
+        _show_processes(console, study, callpath, question, output)
         return
     if output.form != TABLE:
         raise UsageError(
             f"-f {output.form} is for show --per-process",
             hint="cpmodel rank and cpmodel export write models in this format",
         )
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
-    ranking, findings = answers.ranking_of(
-        experiment,
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    ranking = study.reading(requirements=True).ranking(question)
     row = row_of(ranking.fitted.experiment, callpath)
     lines = model_text(
         ranking,
@@ -113,7 +97,7 @@ def command(
         drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
         write_plot(console, drawing, plot, force=output.force)
     output.write_lines(console, lines)
-    console.findings(findings)
+    console.findings(findings_at(ranking.fitted, ranking.target))
 
 
 def _refuse(**options: object) -> None:
@@ -128,31 +112,20 @@ def _refuse(**options: object) -> None:
 
 def _show_processes(
     console: Console,
-    sources: tuple[str, ...],
+    study: Study,
     callpath: str,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
     output: OutputRequest,
 ) -> None:
     """Show the values of the processes in the call paths that a pattern matches."""
-    from callpath_modeler import loading
-    from callpath_modeler.process_profile import process_profile
     from callpath_modeler.report.processes import process_table, process_text
-    from callpath_modeler.target_query import parse_target
 
+    question.scale(study.fit_options.parameter)  # A malformed target is refused before reading.
     # A configured target is for predictions, and is seldom measured.
-    is_configured = {"--target", "--at"} <= load.preset
-    target = parse_target(question.target, question.at, fitting.parameter)
-    experiment = loading.load(sources, load.of_metric(question.metric), console.progress("read"))
-    profile = process_profile(
-        experiment,
-        rows_of(experiment, callpath),
-        question.metric,
-        inclusive=question.inclusive,
-        target=None if is_configured else target,
-        options=load,
-    )
+    if {"--target", "--at"} <= study.load_options.preset:
+        question = replace(question, target=None, at=None)
+    rows = rows_of(study.experiment(question.metric), callpath)
+    profile = study.processes(rows, question)
     if output.form == TABLE:
         output.write_lines(console, process_text(profile, style=output.style(console)))
     else:

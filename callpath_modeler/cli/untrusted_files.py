@@ -26,7 +26,7 @@ _LONGEST = 200
 
 def untrusted_file(places: ConfigPaths, files: Sequence[ConfigFile]) -> ConfigFile | None:
     """Return the file above the experiment if the user does not trust it; None = there is none."""
-    from callpath_modeler.trust import resolved, trusted_directories
+    from callpath_modeler.trusted_directories import resolved, trusted_directories
 
     if places.found is None:
         return None
@@ -68,7 +68,7 @@ def refusal(refused: Sequence[ConfiguredValue]) -> list[Finding]:
 
 def _hidden(places: ConfigPaths, files: Sequence[ConfigFile]) -> Path | None:
     """Return the nearest trusted file above an untrusted one, which replaces it; None = none."""
-    from callpath_modeler.trust import resolved, trusted_directories
+    from callpath_modeler.trusted_directories import resolved, trusted_directories
 
     if places.found is None or untrusted_file(places, files) is None:
         return None
@@ -94,7 +94,7 @@ def note_untrusted(
     refused : values of the untrusted file that decide
     """
     from callpath_modeler.diagnostics import summarise
-    from callpath_modeler.trust import resolved
+    from callpath_modeler.trusted_directories import resolved
 
     hidden = _hidden(places, files)
     if hidden is not None:

@@ -12,14 +12,12 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import (
     EXPECT_COSTS,
-    expected_costs_of,
     with_expectation,
 )
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    fit_options,
-    load_options,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.table_options import (
@@ -36,10 +34,9 @@ from callpath_modeler.cli.view_options import (
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.pair_forecast import PairInputs
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("views", cls=Configured)
@@ -50,23 +47,19 @@ if TYPE_CHECKING:
 @table_options
 @EXPECT_COSTS
 @target_options
-@load_options
-@fit_options
+@study_options
 @table_output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     sort: str | None,  # noqa: ARG001
     reverse: bool,
     other: str,
     table: TableRequest,
-    expect: str | None,  # noqa: ARG001
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Show costs at a target top-down, bottom-up or flat.
 
@@ -77,36 +70,18 @@ def command(
     """
     from callpath_modeler.analysis.answer import answer_at
     from callpath_modeler.analysis.answer_inputs import AnswerInputs
-    from callpath_modeler.answers import values_and_target_of
     from callpath_modeler.profile.view_request import Sort
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.views import ForecastView, views_table, views_text
-    from callpath_modeler.target_query import FURTHER, findings_at
 
     ctx = click.get_current_context()
-    question = replace(question, expect=expected_costs_of(click.get_current_context()))
     form = table.form
     viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
     order = chosen_order(ctx, is_pair=bool(other))
-    fitted, target = values_and_target_of(
-        experiment,
-        question,
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    fitted, target = study.at(question)
     viewed = replace(viewed, reverse=reverse)
     if other:
-        from callpath_modeler.comparison import pair_inputs
-
-        pair = pair_inputs(
-            other,
-            fitted,
-            experiment,
-            predicted=question.predicted,
-            load_options=load,
-            fit_options=fitting,
-        )
+        pair = study.pair(other, fitted, predicted=question.predicted)
         _show_pair(console, pair, target, replace(viewed, sort=order or Sort.DIFFERENCE), table)
         return
     known = AnswerInputs(fitted, predicted=question.predicted)

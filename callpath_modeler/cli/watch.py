@@ -23,7 +23,6 @@ from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
     RESULT,
-    load_options,
     model_options,
     output_file,
 )
@@ -40,10 +39,9 @@ from callpath_modeler.numerals import decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.history.commits import CommitHistory
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.question import Question
     from callpath_modeler.report.history import HistoryEntry
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.study import Study
 
 _PLACES = ("comment", "github", "gitlab", "html", "badge")
 """Formats for places where people look."""
@@ -145,19 +143,16 @@ def command() -> None:
 )
 @LABELS
 @model_options
-@load_options
 @click.pass_obj
 def add(
     console: Console,
     *,
     store: Path,
-    experiment: tuple[str, ...],
     commit: str,
     when: str | None,
     labels: tuple[str, ...],
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
 ) -> None:
     """Add the runs of one commit to a history.
 
@@ -173,14 +168,7 @@ def add(
     if not commit.strip():
         raise UsageError("--commit: the name is empty", hint='--commit "$(git rev-parse HEAD)"')
     record, predictions, findings = record_of(
-        experiment,
-        commit.strip(),
-        _time(when),
-        question,
-        labels=labels_of(labels),
-        load_options=load,
-        fit_options=fitting,
-        progress=console.progress("read"),
+        study, commit.strip(), _time(when), question, labels_of(labels)
     )
     refuse_incomplete(findings)
     is_new = history_store.add(store, record)

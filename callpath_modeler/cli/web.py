@@ -76,10 +76,10 @@ class WebViews:
         from callpath_modeler.explanation import explain_all
         from callpath_modeler.profile.view_request import Sort
         from callpath_modeler.profile.views import ViewKind
+        from callpath_modeler.question import findings_at
         from callpath_modeler.report.page.content import PageContent
         from callpath_modeler.report.page.controls import controls
         from callpath_modeler.report.page.document import served_page
-        from callpath_modeler.target_query import findings_at
         from callpath_modeler.units import parameter_value
 
         made = self._forecast(query)

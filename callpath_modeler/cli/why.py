@@ -11,35 +11,30 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.one_call_path import row_of
 from callpath_modeler.cli.options import (
     EXPERIMENT,
-    fit_options,
-    load_options,
+    study_options,
     target_options,
 )
 from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
 from callpath_modeler.errors import DataError
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
+    from callpath_modeler.study import Study
 
 
 @click.command("why", cls=Configured)
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @target_options
-@load_options
-@fit_options
+@study_options
 @output_options
 @click.pass_obj
 def command(
     console: Console,
     *,
-    experiment: tuple[str, ...],
     callpath: str,
-    question: PredictionQuery,
-    load: LoadOptions,
-    fitting: FitOptions,
+    question: Question,
+    study: Study,
     output: OutputRequest,
 ) -> None:
     """Say why the time of a call path grows.
@@ -52,20 +47,13 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
     """
-    from callpath_modeler import answers
     from callpath_modeler.explanation import explain
+    from callpath_modeler.question import findings_at
     from callpath_modeler.report.causes import why_table, why_text
-    from callpath_modeler.target_query import FURTHER
 
     form = output.form
-    ranking, findings = answers.ranking_of(
-        experiment,
-        question,
-        load_options=load.with_requirements(),
-        fit_options=fitting,
-        progress=console.progress("read"),
-        default_factor=FURTHER,
-    )
+    ranking = study.reading(requirements=True).ranking(question)
+    findings = findings_at(ranking.fitted, ranking.target)
     cause = explain(ranking, row_of(ranking.fitted.experiment, callpath))
     if cause is None and ranking.fitted.is_measured_only:
         raise DataError(

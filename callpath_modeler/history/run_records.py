@@ -10,7 +10,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -20,29 +19,20 @@ from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.verification import runs_at
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
 from callpath_modeler.history.store import MOST_CALL_PATHS, HistoryRecord
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import FitOptions, models_of_loaded
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.readers.parallel_reading import Progress
+from callpath_modeler.question import Question, findings_at
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.run_provenance import ENVIRONMENT
-from callpath_modeler.target_query import (
-    PredictionQuery,
-    checked_target,
-    findings_at,
-    parse_target,
-    slice_at,
-)
-from callpath_modeler.units import as_option, parameter_value, setting_text
+from callpath_modeler.study import Study
+from callpath_modeler.units import parameter_value, setting_text
 
 KEPT = 1_024
 """Largest number of call paths in a record: the costliest ones."""
@@ -52,50 +42,41 @@ _FACTORS = (PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION)
 
 
 def record_of(
-    sources: Sequence[str | Path],
+    study: Study,
     commit: str,
     time: float,
-    question: PredictionQuery,
-    *,
+    question: Question,
     labels: Mapping[str, str] | None = None,
-    load_options: LoadOptions | None = None,
-    fit_options: FitOptions | None = None,
-    progress: Progress | None = None,
 ) -> tuple[HistoryRecord, PredictionRecord | None, tuple[Finding, ...]]:
     """Return the record of the runs of one commit, predictions, and findings about the runs.
 
     Parameters
     ----------
-    sources : sources, as for `load`
+    study : the runs
     commit : name of the commit
     time : seconds since 1970, which order the history
     question : metric; with a target, predictions at the target are returned as well
     labels : what the user says about the runs
-    load_options, fit_options : options of loading and of making models
-    progress : called with the number of files that are read, and of all files
 
     Raises
     ------
     UsageError, InputError, DataError
         As `load` and `fit` do, and if the runs do not tell their scale.
     """
-    load_options, fit_options = load_options or LoadOptions(), fit_options or FitOptions()
-    asked = parse_target(question.target, question.at, fit_options.parameter)
+    chosen = study.fit_options.parameter
+    asked = question.scale(chosen)
     target = asked.value if asked.parameter is None else asked.named[asked.parameter]
     if target is not None and np.isinf(target):
         raise _no_outcome_at_infinity()
-    fit_options = replace(fit_options, parameter=asked.parameter or fit_options.parameter)
-    load_options = load_options.of_metric(question.metric)
-    experiment = load(sources, load_options, progress)
+    experiment = study.experiment(question.metric)
     metric = experiment.metric(question.metric)
     findings = experiment.findings
     predictions = None
     if target is None:
-        parameter, held = _line(experiment, metric.name, fit_options.parameter, {})
+        parameter, held = _line(experiment, metric.name, asked.parameter or chosen, {})
     else:
-        found = models_of_loaded(experiment, sources, metric.name, load_options, fit_options)
-        fitted = slice_at(found, asked)
-        ranking = rank(fitted, checked_target(fitted, target), predicted=True)
+        ranking = rank(*study.predicted(question), predicted=True)
+        fitted = ranking.fitted
         predictions = prediction_of(ranking, time, labels or {}, commit)
         parameter, held = fitted.parameter, dict(fitted.measured_at)
         findings = findings_at(fitted, target)
@@ -122,14 +103,7 @@ def record_of(
         environment=_environment(experiment),
         held=held,
         target=target,
-        efficiency=_factors(
-            sources,
-            metric.name,
-            load_options,
-            replace(fit_options, parameter=parameter),
-            held,
-            points,
-        ),
+        efficiency=_factors(study, metric.name, parameter, held, points),
         omissions=(*experiment.omissions, *_cheap(cube, rows, metric)),
     )
     return record, predictions, findings
@@ -201,19 +175,17 @@ def _environment(experiment: Experiment) -> dict[str, str]:
 
 
 def _factors(
-    sources: Sequence[str | Path],
+    study: Study,
     metric: str,
-    load_options: LoadOptions,
-    fit_options: FitOptions,
+    parameter: str,
     held: Mapping[str, float],
     points: FloatArray,
 ) -> FloatArray:
     """Return factors of efficiency [factors, K]; empty if the profiles do not allow them."""
-    question = PredictionQuery(at=as_option(held) if held else None, metric=metric)
+    options = replace(study.fit_options, parameter=parameter)
+    quiet = Study(study.sources, study.load_options, options)
     try:
-        found = efficiency_of(
-            sources, question, load_options=load_options, fit_options=fit_options
-        ).efficiency
+        found = quiet.efficiency(at=held or None, metric=metric).efficiency
     except (DataError, UsageError):
         return np.empty((0, 0))
     factors = np.full((len(_FACTORS), len(points)), np.nan)
@@ -223,7 +195,7 @@ def _factors(
             known = each.value.get((Scheme.MULTIPLICATIVE, factor))
             if known is not None:
                 factors[row, at] = known[0]
-    return factors if found.line.parameter == fit_options.parameter else np.empty((0, 0))
+    return factors if found.line.parameter == parameter else np.empty((0, 0))
 
 
 def _printable_labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -15,17 +15,20 @@ from callpath_modeler.modeling.kernels import kernels
 
 def normal_share(z: FloatArray | float) -> FloatArray:
     """Return the probability that a standard normal variable is below `z`."""
-    return kernels().normal_share(z)
+    result: FloatArray = kernels().normal_share(z)
+    return result
 
 
 def log_normal_share(z: FloatArray | float) -> FloatArray:
     """Return the logarithm of `normal_share`, exact far in the tails."""
-    return kernels().log_normal_share(z)
+    result: FloatArray = kernels().log_normal_share(z)
+    return result
 
 
 def normal_quantile(probability: FloatArray | float) -> FloatArray:
     """Return the quantile of the standard normal distribution at a probability between 0 and 1."""
-    return kernels().normal_quantile(probability)
+    result: FloatArray = kernels().normal_quantile(probability)
+    return result
 
 
 def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
@@ -33,14 +36,17 @@ def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
 
     It is NaN without degrees of freedom.
     """
-    return kernels().student_share(dof, t)
+    result: FloatArray = kernels().student_share(dof, t)
+    return result
 
 
 def student_quantile(dof: FloatArray | float, probability: FloatArray | float) -> FloatArray:
     """Return the quantile of Student's distribution at a probability between 0 and 1."""
-    return kernels().student_quantile(dof, probability)
+    result: FloatArray = kernels().student_quantile(dof, probability)
+    return result
 
 
 def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the digamma, trigamma and tetragamma functions of positive numbers."""
-    return kernels().polygammas(x)
+    result: tuple[FloatArray, FloatArray, FloatArray] = kernels().polygammas(x)
+    return result

@@ -50,7 +50,7 @@ def predictive_mixture(models: ModelColumns, p: FloatArray) -> Mixture:
     Each hypothesis predicts a value. Its spread combines the errors of the coefficients within
     their signs, and the deviation of measurements from the law, which grows with the distance.
     """
-    found = kernels().mixture(models, p, ShapeTables.of(models, p))
+    found: Mixture = kernels().mixture(models, p, ShapeTables.of(models, p))
     earlier = LawsBeforeChange.of(models, p)
     if earlier is not None:
         earlier.put(found.centre, earlier.values[:, None])

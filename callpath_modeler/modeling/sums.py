@@ -75,7 +75,8 @@ def _quantiles(models: Models, points: FloatArray, band: Prediction) -> FloatArr
 
 def _shaped(models: Models, points: FloatArray, band: Prediction) -> FloatArray:
     """Return the quantiles of rows, of which those of wide bands are of mixtures."""
-    found = kernels().quantiles_of_bands(models, points, ShapeTables.of(models, points), band)
+    shapes = ShapeTables.of(models, points)
+    found: FloatArray = kernels().quantiles_of_bands(models, points, shapes, band)
     earlier = LawsBeforeChange.of(models, points)
     if earlier is not None:
         spread = models.spread[earlier.rows, None, None]
@@ -95,7 +96,7 @@ def as_addends(quantiles: FloatArray, correlation: float, confidence: float) -> 
     confidence : confidence of the bands
     """
     flat = quantiles.reshape(-1, quantiles.shape[-1])
-    found = kernels().addends(flat, correlation, _weights(confidence))
+    found: FloatArray = kernels().addends(flat, correlation, _weights(confidence))
     return found.reshape(*quantiles.shape[:-1], COLUMNS)
 
 

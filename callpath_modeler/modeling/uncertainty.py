@@ -51,7 +51,8 @@ class Mixture:
 
     def exceedance(self, value: npt.ArrayLike) -> FloatArray:
         """Return the probability to exceed `value`, which broadcasts against [n, m]; [n, m]."""
-        return kernels().exceedance(self, np.asarray(value, dtype=np.float64))
+        result: FloatArray = kernels().exceedance(self, np.asarray(value, dtype=np.float64))
+        return result
 
     def quantile(self, probability: float) -> FloatArray:
         """Return a quantile, [n, m]."""
@@ -60,7 +61,8 @@ class Mixture:
 
     def quantiles(self, probabilities: npt.ArrayLike) -> FloatArray:
         """Return the quantiles at [k] probabilities, [k, n, m]."""
-        return kernels().quantiles(self, np.asarray(probabilities, dtype=np.float64))
+        result: FloatArray = kernels().quantiles(self, np.asarray(probabilities, dtype=np.float64))
+        return result
 
     def band(self, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper end of the band, each [n, m]."""

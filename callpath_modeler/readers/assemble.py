@@ -18,9 +18,11 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.program import AS_TOLD, recognise_scaling, refuse_several_programs
 from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import (
     Metric,
@@ -30,13 +32,11 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
-from callpath_modeler.readers.coverage import coverage_findings
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
 from callpath_modeler.readers.process_clusters import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
-from callpath_modeler.readers.program import AS_TOLD, recognise_scaling, refuse_several_programs
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_provenance import provenance_findings
 from callpath_modeler.readers.runs import (

@@ -13,7 +13,7 @@ from callpath_modeler.analysis.expectations.document import SCHEMA
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.omissions import REST, WHOLE, is_partial
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import omissions
+from callpath_modeler.report.headline import omissions
 from callpath_modeler.units import (
     base_and_factor,
     counted,

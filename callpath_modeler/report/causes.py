@@ -36,7 +36,7 @@ def cause_lines(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str
     """Return a table of time and requirements, and the sentence about the cause."""
     head, *rows = requirement_rows(ranking, cause, style=style)
     lines = aligned([head, *((f"  {name}", *cells) for name, *cells in rows)], numbers=True)
-    return [*lines, verdict(ranking, cause), ""]
+    return [*lines, conclusion(ranking, cause), ""]
 
 
 def requirement_rows(
@@ -65,7 +65,7 @@ def requirement_rows(
     return rows
 
 
-def verdict(ranking: Ranking, cause: Cause) -> str:
+def conclusion(ranking: Ranking, cause: Cause) -> str:
     """Return the cause as a sentence with the shares at the target."""
     label = cause.label
     if label == IMBALANCE:
@@ -149,7 +149,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     lines = [
         f"{tree.path(cause.row)}   @{tree.id_of(cause.row)}   {cause.call_class}",
         f"why: {cause.label}",
-        *wrap_lines(verdict(ranking, cause), style),
+        *wrap_lines(conclusion(ranking, cause), style),
         "",
     ]
     head, *rows = requirement_rows(ranking, cause, style=style)
@@ -258,7 +258,7 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
         **measured_json(fitted),
         "target": float(cause.target),
         "why": cause.label,
-        "verdict": verdict(ranking, cause),
+        "verdict": conclusion(ranking, cause),
         "agrees": cause.agrees,
         "probability": {str(kind): cause.probability(kind) for kind in Kind},
         "law": hypothesis.law,

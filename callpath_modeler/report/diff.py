@@ -19,8 +19,8 @@ from callpath_modeler.profile.omissions import (
     omissions_text,
     share_of,
 )
-from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
+from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED, short_names
@@ -40,6 +40,8 @@ _STYLES = {1: "red", -1: "green", 0: ""}
 _DIVERGING = 5
 """Number of places where the call trees diverge that are listed."""
 _NAMED_BREACHES = 5
+_ROUNDED = 5e-3
+"""Relative difference of two amounts that are the same to three digits."""
 NOISE_UNKNOWN = "without repetitions and models, any difference may be noise"
 """Note on differences whose noise is not known."""
 _MODELS = "predicted"
@@ -86,10 +88,15 @@ def _body(
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
     columns = [column.spelled(style.say) for column in _columns(found, rows, others, style)]
     below = [[counted(len(others), "other")]] if len(others) else []
-    below += [["total"]] if found.pair.metric.additive else []
+    below += [[whole_name(found)]] if found.pair.metric.additive else []
     names = [*distinct_names(tree, rows, full=style.full_names), *below]
     paths = [[style.say(name) for name in path] for path in names]
     return table(columns, paths, style.width, ellipsis=style.say("…"), marks=marks)
+
+
+def whole_name(found: ExperimentDifference) -> str:
+    """Return the name of the cost of the whole program."""
+    return "run time" if found.pair.has_run_times else "total"
 
 
 def _grey(lines: Sequence[str], style: TextStyle) -> list[Text]:
@@ -179,7 +186,8 @@ def total_texts(
     else:
         by = _not_shown(found, changes)
         band += ", single comparison" * bool(_leaves_out_zero(changes)[-1])
-    return f"{before} before, {after} now", by, band
+    what = "run time " if found.pair.has_run_times else ""
+    return f"{what}{before} before, {after} now", by, band
 
 
 def _not_shown(found: ExperimentDifference, changes: Changes) -> str:
@@ -325,17 +333,37 @@ def growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) 
 
 def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[str]:
     """Return the notes below the table, given its header."""
-    lines = [*_legend(found, header), *_common_scales(found), *_unmatched(found, style)]
+    lines = [
+        *_legend(found, header),
+        *sums_note(found, style),
+        *_common_scales(found),
+        *_unmatched(found, style),
+    ]
     # If runs give the answer, call paths without a model only matter to the column of models.
     if found.left_out.any() and (not found.is_measured or f" {_MODELS} " in header):
-        costs = found.costs.new
-        share = percent(float(np.nansum(costs[:-1][found.left_out]) / costs[-1]))
+        costs = found.costs
+        share = percent(float(np.nansum(costs.new[:-1][found.left_out]) / costs.sums[1]))
         part = "" if found.inclusive or not found.pair.metric.additive else f", {share} of the cost"
         lines.append(
             f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}; base or new "
-            "has no model, so neither total includes them"
+            f"has no model{'' if found.pair.has_run_times else ', so neither total includes them'}"
         )
     return lines
+
+
+def sums_note(found: ExperimentDifference, style: TextStyle) -> list[str]:
+    """Return why the call paths do not add up to the run time, if they do not."""
+    costs, unit = found.costs, found.pair.metric.unit
+    whole = costs.base[-1], costs.new[-1]
+    if not found.pair.has_run_times or np.allclose(whole, costs.sums, rtol=_ROUNDED):
+        return []
+    before, after = (style.amount(value, unit) for value in costs.sums)
+    note = (
+        f"run time: of the slowest process; the call paths, each the "
+        f"{found.pair.new.experiment.reduction.words}, add up to {before} before and {after} now "
+        f"at {scale_text(found, costs)}"
+    )
+    return [note]
 
 
 def _changed_causes(found: ExperimentDifference, rows: IntArray) -> list[str]:
@@ -426,7 +454,7 @@ def violation_lines(found: ExperimentDifference, broken: Sequence[Violation]) ->
     """Return the limits that are exceeded, the whole program first."""
     tree, lines = found.pair.tree, []
     for breach in broken[:_NAMED_BREACHES]:
-        names = ["total"] if breach.row is None else short_names(tree.names(breach.row))
+        names = [whole_name(found)] if breach.row is None else short_names(tree.names(breach.row))
         what = shorten(names, NAMED)
         if breach.at is None:
             told = f"grows faster ({percent(breach.amount)} sure)"

@@ -152,6 +152,7 @@ def comparison_header(
             "at_scale": _total(found.measured),
             "at_target": _total(found.at_target),
             "predicted": _total(found.predicted),
+            "is_run_time": pair.has_run_times,
         },
         "unmatched": [
             {

@@ -15,7 +15,7 @@ from callpath_modeler.comparison import Compared
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.diff import NOISE_UNKNOWN, heading
+from callpath_modeler.report.diff import NOISE_UNKNOWN, heading, sums_note
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
 from callpath_modeler.report.formats import Cell, Table
@@ -82,6 +82,7 @@ def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Tex
     kind = "inclusive" if shown.inclusive else "exclusive"
     notes = [f"values: {kind}; difference: new minus base; > is the hot path of the loss"]
     notes.append("~: noise may explain the difference" if found.can_tell else NOISE_UNKNOWN)
+    notes += sums_note(found, style)
     unit = forecast.inputs.pair.metric.unit
     sums = [
         " and ".join(style.amount(value, unit) for value in values[:2].tolist())

@@ -25,12 +25,12 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.question import FURTHER
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, table, tree_table, wrap
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.target_query import FURTHER
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
 
 TOP = 10
@@ -191,7 +191,7 @@ def efficiency_text(
     invocation : command lines for the same experiment
     """
     say = style.say
-    lines = wrap(say(verdict(shown)), style.width, "bold")
+    lines = wrap(say(headline(shown)), style.width, "bold")
     for text in context_lines(shown):
         lines += wrap(say(text), style.width, _GREY)
     lines += [Text(), *_factors(shown, style=style), Text()]
@@ -203,7 +203,7 @@ def efficiency_text(
     return lines
 
 
-def verdict(shown: EfficiencyView) -> str:
+def headline(shown: EfficiencyView) -> str:
     """Return the sentence that answers: how efficient, and which factor is the lowest."""
     found, last = shown.efficiency, shown.efficiency.last
     value = shown.value(last, PopFactor.PARALLEL)
@@ -405,7 +405,7 @@ def _header(shown: EfficiencyView, findings: Sequence[Finding]) -> dict[str, obj
         "is_hybrid": found.is_hybrid,
         "aggregate": found.aggregate,
         "confidence": shown.confidence,
-        "verdict": to_ascii(verdict(shown)),
+        "verdict": to_ascii(headline(shown)),
         "scales": scales,
         "hidden_subtrees": len(shown.known) - len(shown.subtrees),
     }

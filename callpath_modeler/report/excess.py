@@ -17,8 +17,8 @@ from callpath_modeler.analysis.excess_patterns import (
 )
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
+from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, wrap
 from callpath_modeler.report.measured_only import (

@@ -205,8 +205,8 @@ def _commits(
     return before, names[earliest], names[likely], names[latest], names[raised]
 
 
-def verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
-    """Return the verdict in one sentence, and what the records leave out in another."""
+def headline(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+    """Return the headline in one sentence, and what the records leave out in another."""
     said, newest = _verdict(history, found), omissions_text(history.newest.omissions)
     if newest:
         return f"{said} Judged {newest}."
@@ -292,8 +292,8 @@ def _control(history: CommitHistory) -> str:
 def history_text(
     history: CommitHistory, found: Sequence[HistoryEntry], style: TextStyle
 ) -> list[Text]:
-    """Return a judged history as lines: verdict, basis, and entries."""
-    lines = [*wrap(style.say(verdict(history, found)), style.width, "bold")]
+    """Return a judged history as lines: headline, basis, and entries."""
+    lines = [*wrap(style.say(headline(history, found)), style.width, "bold")]
     lines += wrap(style.say(basis(history)), style.width, "dim")
     left_out = 0
     shown = {EntryStatus.COMMON: 0, EntryStatus.JOINT: 0, EntryStatus.PAST: 0}
@@ -368,7 +368,7 @@ def history_table(history: CommitHistory, found: Sequence[HistoryEntry]) -> Tabl
     newest = history.newest
     header: dict[str, object] = {
         "commit": newest.commit,
-        "verdict": verdict(history, found),
+        "verdict": headline(history, found),
         "passed": not any(each.failed for each in found),
         "left_out": omissions_json(history.omissions),
         "records": len(history.records),

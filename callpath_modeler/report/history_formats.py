@@ -22,7 +22,7 @@ from callpath_modeler.report.history import (
     EntryStatus,
     HistoryEntry,
     basis,
-    verdict,
+    headline,
 )
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.junit import CaseStatus, JUnitCase, junit_xml, omission_cases
@@ -41,7 +41,7 @@ _SEVERITIES = {EntryStatus.WORSE: "major", EntryStatus.SUSPECTED: "minor"}
 
 def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     """Return a comment of a pull request in Markdown: the verdict first, and a folded table."""
-    lines = [f"**{markdown_text(verdict(history, found))}**", ""]
+    lines = [f"**{markdown_text(headline(history, found))}**", ""]
     told = [each for each in found if each.status in _LEVELS]
     room = _LINES - len(lines) - 2
     shown = told if len(told) <= room else told[: room - 1]
@@ -82,7 +82,7 @@ def to_github(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         message = github_message("\n".join(filter(None, (each.said, each.dated))))
         lines.append(f"::{level} title={title}::{message}")
     lines += omission_annotations(history.omissions)
-    return "".join(f"{line}\n" for line in [*lines, in_one_line(verdict(history, found))])
+    return "".join(f"{line}\n" for line in [*lines, in_one_line(headline(history, found))])
 
 
 def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:

@@ -11,8 +11,8 @@ from callpath_modeler.diagnostics import Finding, count_by_code, in_full
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
-from callpath_modeler.report.answer import left_out
 from callpath_modeler.report.formats import Table
+from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.layout import aligned, wrap
 from callpath_modeler.units import counted, parameter_value, percent
 

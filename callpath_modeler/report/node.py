@@ -17,11 +17,11 @@ from callpath_modeler.modeling import FitStatus
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import target_text
 from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.measured_only import excess_symbol, excess_texts
@@ -205,7 +205,7 @@ class NodeReport(ViewNode):
             what = " of the exclusive cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self._alone is not None:
-            known = self.forecast.inputs.unevenness
+            known = self.forecast.inputs.imbalance_sources
             told = imbalance_facts(known, self._alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
             lines += self._why(self._alone)

@@ -69,7 +69,7 @@ def process_text(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -
 def process_sentences(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -> list[str]:
     """Return the answer in sentences: what is shown, and which ranks are outlying."""
     shown = _Shown(profile, style)
-    return [shown.what(), shown.verdict()]
+    return [shown.what(), shown.headline()]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Shown:
         else:
             room = self.width - cell_len(of) - cell_len(mark)
             path = shorten(short_names(tree.names(row)), max(20, room), self.style.say("…"))
-        return [f"{of}{path}{mark}", self.what(), self.verdict()]
+        return [f"{of}{path}{mark}", self.what(), self.headline()]
 
     def what(self) -> str:
         """Return the metric, the scale and the repetitions of the values."""
@@ -132,7 +132,7 @@ class _Shown:
         several = f": median of {runs} repetitions" if runs > 1 else ""
         return f"{profile.metric.name} of each process, {which}{at}{several}"
 
-    def verdict(self) -> str:
+    def headline(self) -> str:
         """Return the answer: which ranks are outlying."""
         found, valid = self.found, self.found.valid
         positive = int(np.count_nonzero(valid > 0))

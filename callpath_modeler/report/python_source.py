@@ -12,8 +12,8 @@ import numpy as np
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import in_one_line, python_docstring
-from callpath_modeler.report.answer import omissions
 from callpath_modeler.report.expressions import python_formulas
+from callpath_modeler.report.headline import omissions
 from callpath_modeler.units import parameter_value, setting_text
 
 _OURS = {"MODELS", "callpath", "float", "np", "predict", "sum"}

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.causes import NOTHING, Driver
+from callpath_modeler.analysis.excess import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.losses import no_excess
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -24,7 +24,6 @@ from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import culprit, left_out, sum_notes, turning_notes, verdict
 from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
@@ -37,6 +36,7 @@ from callpath_modeler.report.columns import (
     share_texts,
     value_titles,
 )
+from callpath_modeler.report.headline import culprit, headline, left_out, sum_notes, turning_notes
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.measured_only import (
@@ -125,7 +125,7 @@ def ranking_text(
     marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
     body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks[: len(rows)])
     answer = [
-        verdict(ranking, style=style),
+        headline(ranking, style=style),
         *turning_notes(ranking, style=style),
     ]
     if verified is not None:

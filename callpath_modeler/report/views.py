@@ -18,15 +18,6 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import (
-    at_text,
-    cost_text,
-    left_out,
-    model_notes,
-    sum_notes,
-    total_off_by,
-    turning_notes,
-)
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
     band_text,
@@ -36,6 +27,15 @@ from callpath_modeler.report.columns import (
     value_titles,
 )
 from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.headline import (
+    at_text,
+    cost_text,
+    left_out,
+    model_notes,
+    sum_notes,
+    total_off_by,
+    turning_notes,
+)
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, wrap
 from callpath_modeler.report.measured_only import (

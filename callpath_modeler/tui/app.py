@@ -105,7 +105,7 @@ class Browser(ValueKeys):
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""
         shown = self.session.forecast
-        known = shown.inputs.asking(predicted=self._predicted)
+        known = shown.inputs.with_basis(predicted=self._predicted)
         text = self._given.command(self.session.view_request(), known, self.target)
         self._say_command(text)
 

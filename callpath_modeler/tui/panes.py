@@ -17,8 +17,8 @@ from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport

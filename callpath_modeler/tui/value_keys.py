@@ -17,7 +17,7 @@ from callpath_modeler.analysis.pair_forecast import (
 )
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.measured_only import wanted
 from callpath_modeler.tui.background import IsWanted
 from callpath_modeler.tui.frame import BrowserFrame
@@ -110,7 +110,7 @@ class ValueKeys(BrowserFrame):
 
     def _foresee(self, inputs: AnswerInputs | PairInputs, target: float) -> None:
         """Predict at a target, at once or in a thread while the screen stays."""
-        inputs = inputs.asking(predicted=self._predicted)
+        inputs = inputs.with_basis(predicted=self._predicted)
         is_small = self._is_small
         if isinstance(inputs, PairInputs):
             is_small = len(inputs.pair.tree) <= _PAIRS_AT_ONCE

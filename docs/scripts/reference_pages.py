@@ -11,6 +11,7 @@ from callpath_modeler.report.explanation import INTRODUCTION
 from command_tree import CommandText, command_texts
 
 NAMES = {
+    "Studies": ("Study", "Question"),
     "Reading profiles": (
         "load",
         "from_frame",

@@ -12,6 +12,7 @@ from cpmodel_caliper.contents import (
     FRAMES,
     FUNCTIONS,
     LABELS,
+    MAGIC,
     REGIONS,
     SAMPLES,
     UNKNOWN_PLACE,
@@ -22,7 +23,6 @@ from cpmodel_caliper.contents import (
     SourcePlace,
 )
 
-MAGIC = "__rec="
 _NAME, _TYPE, _PROPERTIES = 8, 9, 10
 _STRING = 3
 _NUMERIC = frozenset({1, 2, 5})  # int, uint, double

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from callpath_modeler.numerals import whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 
+MAGIC = "__rec="
+"""Beginning of every line of a `.cali` file."""
 RANK = "mpi.rank"
 THREADS = ("omp.thread.id", "pthread.id", "thread.id")
 """Attributes with the thread of a record."""

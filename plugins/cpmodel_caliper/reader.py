@@ -10,9 +10,7 @@ from typing import ClassVar
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, RunSource
-from cpmodel_caliper import cali, cali_json
-from cpmodel_caliper.contents import Contents, MalformedError
-from cpmodel_caliper.profile import CaliperProfile
+from cpmodel_caliper.contents import MAGIC, Contents, MalformedError
 
 _BLOCK = 1 << 14
 _COPY_IT_AGAIN = "copy the profile again, or repeat the run"
@@ -29,8 +27,14 @@ class CaliperReader:
     def match(self, path: Path) -> Match:
         """Return whether `path` is a Caliper profile, by its first block."""
         head = _head(path)
-        if head.startswith(cali.MAGIC) or cali_json.is_json(head, partial(_whole, path)):
+        if head.startswith(MAGIC):
             return Match.CONTENT
+        # The parsers are imported for files that may be Caliper's.
+        if head.lstrip().startswith(("{", "[")):
+            from cpmodel_caliper.cali_json import is_json
+
+            if is_json(head, partial(_whole, path)):
+                return Match.CONTENT
         return Match.NAME if head and path.name.lower().endswith(".cali") else Match.NO
 
     @contextmanager
@@ -42,6 +46,8 @@ class CaliperReader:
         InputError
             If the file is not a Caliper profile, or has no usable values.
         """
+        from cpmodel_caliper.profile import CaliperProfile
+
         profile = CaliperProfile(contents_of(path), str(path))
         yield [RunSource(profile, profile.parameters)]
 
@@ -60,9 +66,11 @@ def contents_of(path: Path) -> Contents:
     InputError
         If the file cannot be read, or is not a Caliper profile.
     """
+    from cpmodel_caliper import cali, cali_json
+
     try:
         with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:
-            if _head(path).startswith(cali.MAGIC) or path.name.lower().endswith(".cali"):
+            if _head(path).startswith(MAGIC) or path.name.lower().endswith(".cali"):
                 return cali.read(file)
             return cali_json.read(file.read())
     except OSError as cause:

@@ -13,7 +13,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.pipeline import FitOptions
-from callpath_modeler.target_query import findings_at
+from callpath_modeler.question import findings_at
 from cpmodel_guidelines.answer import (
     BETWEEN,
     COMPOSED,

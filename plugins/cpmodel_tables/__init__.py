@@ -5,26 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cpmodel_tables.extrap import ExtrapReader
-    from cpmodel_tables.profiles import FoldedReader, HatchetReader
-    from cpmodel_tables.tables import TableReader
-    from cpmodel_tables.workflows import WorkflowReader
-
-_HOMES = {
-    "ExtrapReader": "extrap",
-    "FoldedReader": "profiles",
-    "HatchetReader": "profiles",
-    "TableReader": "tables",
-    "WorkflowReader": "workflows",
-}
+    from cpmodel_tables.reader import (
+        ExtrapReader,
+        FoldedReader,
+        HatchetReader,
+        TableReader,
+        WorkflowReader,
+    )
 
 __all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader", "WorkflowReader"]
 
 
 def __getattr__(name: str) -> object:
-    # The readers import numpy, which is too slow for listing the plugins.
-    if name in _HOMES:
-        import importlib
+    # The contract of readers imports numpy, which is too slow for listing the plugins.
+    if name in __all__:
+        from cpmodel_tables import reader
 
-        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return getattr(reader, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

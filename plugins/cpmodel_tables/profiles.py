@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.printable import shortened
-from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.base import Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
 from cpmodel_tables import stacks
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, json_of, whole_text
@@ -60,18 +59,11 @@ class _Profile:
         return runs_of(records, noticed)
 
 
-class FoldedReader:
+class FoldedStacks:
     """Reader of folded stacks, the input of flame graphs: ``main;solve;MPI_Send 12``."""
-
-    api_version: ClassVar[int] = API_VERSION
-    name: ClassVar[str] = "folded"
-    description: ClassVar[str] = "folded stacks, as for flame graphs"
-    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
 
     def match(self, path: Path) -> Match:
         """Return whether `path` contains folded stacks, by its first line."""
-        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
-            return Match.NO
         if stacks.is_empty(path):
             return Match.NO
         return Match.CONTENT if stacks.begins(path) else Match.NAME
@@ -89,18 +81,11 @@ class FoldedReader:
         yield _Profile(path, values).runs("folded stacks", findings)
 
 
-class HatchetReader:
+class HatchetLiterals:
     """Reader of node lists that Hatchet's ``to_literal`` returns, stored as JSON."""
-
-    api_version: ClassVar[int] = API_VERSION
-    name: ClassVar[str] = "hatchet"
-    description: ClassVar[str] = "Hatchet's literal as JSON"
-    suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
 
     def match(self, path: Path) -> Match:
         """Return whether `path` is a list of Hatchet nodes, by its beginning."""
-        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
-            return Match.NO
         text = first_text(path)
         known = _LITERAL.match(text) and '"frame"' in text and '"metrics"' in text
         return Match.CONTENT if known else Match.NO

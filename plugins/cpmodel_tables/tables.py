@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
-from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.base import Match, RunSource
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
@@ -24,39 +24,29 @@ from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout, is_table, layout_of, names_call_paths
 from cpmodel_tables.lists import with_repetitions
+from cpmodel_tables.reader import DELIMITED, JSON, PARQUET
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 
-_DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-_JSON = (".json", ".json.gz")
-_PARQUET = (".parquet",)
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
 
 
-class TableReader:
+class Tables:
     """Reader of tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
-
-    api_version: ClassVar[int] = API_VERSION
-    name: ClassVar[str] = "tables"
-    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet"
-    suffixes: ClassVar[tuple[str, ...]] = (*_DELIMITED, *_JSON_LINES, *_JSON, *_PARQUET)
 
     def match(self, path: Path) -> Match:
         """Return whether `path` is a table of measurements, by its titles."""
-        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
-            return Match.NO
-        if path.name.lower().endswith(_PARQUET):
+        if path.name.lower().endswith(PARQUET):
             return Match.CONTENT if cells.is_parquet(path) else Match.NO
         text = first_text(path)
         if not text.strip():
             return Match.NO
-        if path.name.lower().endswith(_JSON):
+        if path.name.lower().endswith(JSON):
             known = True if _is_json_lines(text) else is_frame(text)
             return Match.NAME if known is None else Match.CONTENT if known else Match.NO
-        if path.name.lower().endswith(_DELIMITED):
+        if path.name.lower().endswith(DELIMITED):
             is_known = is_table(titles_of_delimited(text))
         else:
             row = cells.first_of_json_lines(text)
@@ -76,11 +66,11 @@ class TableReader:
 
 
 def _grid(path: Path) -> Grid:
-    if path.name.lower().endswith(_PARQUET):
+    if path.name.lower().endswith(PARQUET):
         return with_repetitions(cells.of_parquet(path))
-    if path.name.lower().endswith(_DELIMITED):
+    if path.name.lower().endswith(DELIMITED):
         return of_delimited(path)
-    if path.name.lower().endswith(_JSON) and not _is_json_lines(first_text(path)):
+    if path.name.lower().endswith(JSON) and not _is_json_lines(first_text(path)):
         return with_repetitions(of_json(path, whole_text(path, is_json=True)))
     return with_repetitions(cells.of_json_lines(path))
 

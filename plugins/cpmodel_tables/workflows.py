@@ -6,39 +6,27 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.base import Match, RunSource
 from cpmodel_tables import jube, ramble, reframe, thicket
 from cpmodel_tables.delimited import of_delimited
+from cpmodel_tables.reader import JSON, PICKLE, YAML
 from cpmodel_tables.tables import runs_of_grid
 from cpmodel_tables.text import first_text
 
-_JSON = (".json", ".json.gz")
-_TEXT = (".dat", ".log", ".out", ".txt", ".csv", ".result",
-         ".dat.gz", ".log.gz", ".out.gz", ".txt.gz", ".csv.gz")  # fmt: skip
-_YAML = (".yaml", ".yml")
-_PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 _PRINTED = re.compile(r"\s*Callpath: [^\n]*\n\s*Metric: ")
 
 
-class WorkflowReader:
+class Results:
     """Reader of results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
-
-    api_version: ClassVar[int] = API_VERSION
-    name: ClassVar[str] = "workflows"
-    description: ClassVar[str] = "results of JUBE, ReFrame, Ramble, Benchpark and Thicket"
-    suffixes: ClassVar[tuple[str, ...]] = (*_JSON, *_TEXT, *_YAML, *_PICKLE)
 
     def match(self, path: Path) -> Match:
         """Return whether `path` contains results of a workflow tool, by its first block."""
-        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
-            return Match.NO
-        if path.name.lower().endswith((*_PICKLE, *_YAML)):
+        if path.name.lower().endswith((*PICKLE, *YAML)):
             return Match.NAME if path.stat().st_size else Match.NO
         text = first_text(path)
-        if path.name.lower().endswith(_JSON):
+        if path.name.lower().endswith(JSON):
             return Match.CONTENT if _is_json(text) else Match.NO
         if _is_text(text) or (_may_be_plain(path) and jube.is_plain(text)):
             return Match.CONTENT
@@ -57,17 +45,17 @@ class WorkflowReader:
 
 
 def _runs(path: Path) -> list[RunSource]:
-    if path.name.lower().endswith(_PICKLE):
+    if path.name.lower().endswith(PICKLE):
         raise InputError(
             f"{path}: pickles are not read, because they can execute any program",
             hint="write thicket.to_json(), or DataFrame.to_csv() or to_parquet(), instead",
         )
     text = first_text(path)
-    if path.name.lower().endswith(_YAML):
+    if path.name.lower().endswith(YAML):
         hint = "write results.latest.json with: ramble workspace analyze --formats json"
         what = "Ramble's results in YAML are" if ramble.is_yaml(text) else "YAML is"
         raise InputError(f"{path}: {what} not read", hint=hint)
-    if path.name.lower().endswith(_JSON):
+    if path.name.lower().endswith(JSON):
         return _runs_of_json(path, text)
     if ramble.is_text(text):
         return ramble.read_text(path)

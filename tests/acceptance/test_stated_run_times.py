@@ -18,7 +18,7 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
-from callpath_modeler.report.answer import cost_text
+from callpath_modeler.report.headline import cost_text
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import quantity
 

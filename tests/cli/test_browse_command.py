@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from click import Context
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError, UsageError
-from callpath_modeler.loading import load
+from callpath_modeler.pipeline import FitOptions
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
+from callpath_modeler.study import Study
 from callpath_modeler.tui.session import Session
 
 
@@ -37,13 +37,13 @@ def surroundings(stored, clean):  # noqa: ARG001
     line = [str(stored), "--target", "1000", "-m", "time", "--confidence", "0.9"]
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        fitting = pipeline.FitOptions(confidence=0.9)
-        yield browse.browser_services(Console(), ctx, pipeline.LoadOptions(), fitting)
+        study = Study(stored, fit_options=FitOptions(confidence=0.9))
+        yield browse.browser_services(Console(), ctx, study)
 
 
 @pytest.fixture
 def session(stored):
-    fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions(confidence=0.9))
+    fitted = Study(stored, fit_options=FitOptions(confidence=0.9)).models("time")
     return Session(answer_at(AnswerInputs(fitted), 1000.0))
 
 
@@ -259,9 +259,7 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 
     def found():
         with ctx:
-            return browse.browser_services(
-                Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
-            ).expectations
+            return browse.browser_services(Console(), ctx, Study(stored)).expectations
 
     beside = stored.parent / "expectations.toml"
     assert found() == ""
@@ -274,13 +272,11 @@ def test_the_expectation_file_beside_the_runs_is_found(stored, clean):  # noqa: 
 
 def test_commands_of_a_browser_that_asks_models_ask_them_where_they_can(run, stored, clean):  # noqa: ARG001
     line = [str(stored), "--target", "16", "--predicted"]
-    fitted = pipeline.models_of([stored], None, None, pipeline.FitOptions())
+    fitted = Study(stored).models()
     session = Session(answer_at(AnswerInputs(fitted, predicted=True), 16.0))
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        given = browse.browser_services(
-            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
-        )
+        given = browse.browser_services(Console(), ctx, Study(stored))
         rows = printed(run, given, session)
         assert {row["basis"] for row in rows} == {"predicted"}
         path = stored.parent / "e.toml"
@@ -319,12 +315,12 @@ def test_a_configured_target_is_not_typed_behind_pairs(stored, clean, words, typ
     line = [str(stored), "--pair", "8,125", *words]
     ctx: Context = browse.command.make_context("browse", line, obj=Console())
     ctx.params["target"] = "1000"  # also if only a file sets it
-    options = pipeline.LoadOptions(), pipeline.FitOptions()
-    fitted = pipeline.models_of([stored], "time", None, options[1])
+    study = Study(stored)
+    fitted = study.models("time")
     if not words:
-        fitted = pipeline.measured_of(fitted.experiment, "time", options[1], pairs=[(8.0, 125.0)])
+        fitted = study.measured("time", pairs=[(8.0, 125.0)])
     with ctx:
-        given = browse.browser_services(Console(), ctx, *options, fitted)
+        given = browse.browser_services(Console(), ctx, study, fitted)
     assert given.pair == typed
 
 
@@ -349,9 +345,9 @@ def test_without_a_terminal_the_command_that_compares_is_named(run, stored):
 def test_single_runs_are_compared_as_measured_also_with_a_series(surroundings, lulesh, stored):
     """The largest common scale is that of the single run, and nothing is predicted."""
     run = min(lulesh.iterdir())
-    options = pipeline.FitOptions(confidence=0.9)
-    alone = pipeline.measured_of(load([run]), "time", options)
-    whole = pipeline.models_of([stored], "time", None, options)
+    options = FitOptions(confidence=0.9)
+    alone = Study(run, fit_options=options).measured("time")
+    whole = Study(stored, fit_options=options).models("time")
     for base, shown in ((run, alone), (stored, alone), (run, whole)):
         inputs = surroundings.compare(str(base), shown, False)
         made = pair_forecast(inputs, 1000.0)

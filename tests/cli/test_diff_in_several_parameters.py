@@ -8,9 +8,8 @@ import json
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparison import differences_from
 from callpath_modeler.errors import UsageError
-from callpath_modeler.pipeline import models_of
+from callpath_modeler.study import Study
 from several_laws import LAWS, SLOW, N, P, stored, write_runs
 
 
@@ -167,16 +166,16 @@ def test_models_that_are_stored_are_compared_along_the_parameter_asked_for(run, 
 
 
 def test_models_that_are_there_are_compared_where_they_are_held(before, slow):
-    after = models_of([slow])
+    after = Study(slow).models()
     for held, mark in (({"n": 10.0}, 0), ({"n": 40.0}, 1)):
-        found = differences_from([before], after.holding(held)).at(1024)
+        found = Study(slow).differences(before, after.holding(held)).at(1024)
         assert found.measured.at == {"p": 128, **held}
         assert found.predicted.at == {"p": 1024, **held}
         assert found.measured.mark.max() == mark
 
 
 def test_from_python_models_are_compared_where_they_are_held(before, slow):
-    base, new = (models_of([path]) for path in (before, slow))
+    base, new = (Study(path).models() for path in (before, slow))
     found = cpm.compare(base.holding({"n": 20}), new, 1024).difference
     assert found.predicted.at == {"p": 1024, "n": 20}
     assert found.measured.at == {"p": 128, "n": 20}

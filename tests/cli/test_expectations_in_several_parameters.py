@@ -13,7 +13,7 @@ import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.pipeline import models_of
+from callpath_modeler.study import Study
 from several_laws import LAWS, SLOW, stored, write_runs
 
 
@@ -180,7 +180,7 @@ def test_growth_is_in_the_parameter_that_it_is_written_in(run, today, write):
 
 @pytest.mark.parametrize("n", [40.0, 400.0])
 def test_sums_are_modelled_where_they_are_held(today, n):
-    fitted = models_of([today]).holding({"n": n})
+    fitted = Study(today).models().holding({"n": n})
     program = SumModels(fitted).of_subjects(Subjects(Measured(fitted), None))
     points = np.array([8.0, 128.0])
     law = sum(each(points, n) for each in LAWS.values())
@@ -242,7 +242,7 @@ def test_targets_that_cannot_be_are_refused_by_their_line(run, today, write, tex
 
 def test_from_python_a_target_may_be_named(today, write):
     file = write(f"target = {{ p = 64, n = 20 }}\n{WORK}value = '<= 600 s'\n")
-    models = models_of([today])
+    models = Study(today).models()
     for target, at in ((None, (64, 20)), (1024, (1024, 20)), ({"p": 1024, "n": 30}, (1024, 30))):
         (outcome,) = cpm.check(models, file, target=target).outcomes
         assert (outcome.judgements[0].target, outcome.fitted.held["n"]) == at

@@ -14,8 +14,7 @@ import pytest
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import UsageError
-from callpath_modeler.loading import LoadOptions
-from callpath_modeler.pipeline import FitOptions
+from callpath_modeler.study import Study
 
 SCALES = (1, 2, 4, 8, 16)
 WEAK, STRONG = ("--scaling", "weak"), ("--scaling", "strong")
@@ -299,7 +298,7 @@ def test_the_browser_keeps_the_expectation_for_other_pairs(run, runs, clean):  #
     line = [str(runs), *WEAK, "--expect", "O(p^½)", "--target", "64"]
     ctx = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        given = browse.browser_services(Console(), ctx, LoadOptions(), FitOptions())
+        given = browse.browser_services(Console(), ctx, Study(runs))
         fitted = given.models_of("time", "2,8")
         assert fitted.ideal.meaning == "expected g(p) = O(p^½)"
         with_models = given.models_of("time", "2,8 64")
@@ -308,7 +307,7 @@ def test_the_browser_keeps_the_expectation_for_other_pairs(run, runs, clean):  #
     line = [str(runs), *WEAK, "--expect", "log p"]
     ctx = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        given = browse.browser_services(Console(), ctx, LoadOptions(), FitOptions())
+        given = browse.browser_services(Console(), ctx, Study(runs))
         for pairs in ("1,8", "1,8 64"):
             with pytest.raises(UsageError, match="above zero at p = 1"):
                 given.models_of("time", pairs)

@@ -10,8 +10,8 @@ import shlex
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.comparison import differences_from
 from callpath_modeler.errors import UsageError
+from callpath_modeler.study import Study
 
 INIT = "**/MPI_Init"
 
@@ -130,7 +130,7 @@ def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
     for option in ("--ignore", "--hide"):
         run("diff", old, new, option, "**/k").fails(2, "no call path matches '**/k'")
     only_new = cpm.LoadOptions(ignore="**/h")
-    found = differences_from([old], cpm.fit(cpm.load(new, only_new)), load_options=only_new)
+    found = Study(new, only_new).differences(old, cpm.fit(cpm.load(new, only_new)))
     assert "h" not in " ".join(found.pair.tree.paths(range(3)))
 
 

@@ -31,6 +31,7 @@ from callpath_modeler.cli.page_server import PageServer, Response
 from callpath_modeler.cli.web import WebViews
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.study import Study
 
 INTERRUPTIBLE = """
 import signal
@@ -47,8 +48,8 @@ def answers(line, fitted, target, request):
     """Return what a server of the views of a command line answers to queries."""
     ctx = browse.command.make_context("browse", line, obj=Console())
     with ctx:
-        options = pipeline.LoadOptions(), pipeline.FitOptions()
-        services = browse.browser_services(Console(), ctx, *options, fitted)
+        study = Study(ctx.params["experiment"])
+        services = browse.browser_services(Console(), ctx, study, fitted)
     views = WebViews(ctx, services, answer_at(AnswerInputs(fitted), target), request)
 
     def answer(query):
@@ -61,7 +62,7 @@ def answers(line, fitted, target, request):
 @pytest.fixture(scope="module")
 def server(stored):
     """A server of the views of `stored`."""
-    fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions())
+    fitted = Study(stored).models("time")
     line, request = [str(stored), "--target", "1000"], ViewRequest(least=0.01)
     with PageServer(answers(line, fitted, 1000.0, request), 0) as served:
         thread = threading.Thread(target=served.serve_forever, daemon=True)
@@ -134,7 +135,7 @@ def test_the_command_on_the_page_prints_its_lines(server, run, query):
 
 
 def test_the_first_page_has_the_view_of_the_command_line(stored):
-    fitted = pipeline.models_of([stored], "time", None, pipeline.FitOptions())
+    fitted = Study(stored).models("time")
     request = ViewRequest(keep="**/MPI_*", sort=Sort.NAME, kind=ViewKind.FLAT)
     answer = answers([str(stored)], fitted, 500.0, request)
     first, form = answer({}).text, answer({"filter": [""], "sort": ["name"]}).text
@@ -152,7 +153,7 @@ def test_one_scale_and_two_scales_have_a_page(lulesh, scales, target):
     load = pipeline.LoadOptions(where=condition)
     made = loading.load([lulesh], load)
     pairs = [scales] if len(scales) == 2 else []
-    fitted = pipeline.measured_of(made, "time", pipeline.FitOptions(), pairs=pairs)
+    fitted = Study(made).measured("time", pairs=pairs)
     line = [str(lulesh), *(["--pair", "8,125"] if pairs else ["--where", condition])]
     answer = answers(line, fitted, target, ViewRequest(least=0.01))
     for query in ({}, {"view": ["bottom-up"], "target": [f"{target:g}"]}):

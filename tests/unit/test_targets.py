@@ -5,7 +5,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
-from callpath_modeler.target_query import parse_target
+from callpath_modeler.question import parse_target
 from callpath_modeler.targets import settings_of, target_of, targets_of
 from synthetic import fitted
 

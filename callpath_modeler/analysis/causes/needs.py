@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.excess import scaling_over
+from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted

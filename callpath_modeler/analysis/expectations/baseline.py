@@ -58,10 +58,11 @@ class BaselineEntry:
     ----------
     row : number of the call path; None = the whole program
     pattern : pattern that selects only this call path
-    growth : the most probable growth; None = no model
+    growth : the growth of the model; None = no model
     probability : probability of that growth
     limit : the fastest possible growth; None = no law explains the measurements
-    value, high : measured or predicted value, and the upper end of its band
+    value, high : measured or predicted value, and the upper end of its band; of the whole program
+        the run time, if it is recorded
     bound : bound of the value; 0 is a bound as well
     share : share of the cost of the program at the target; NaN = the metric is not additive
     """
@@ -180,6 +181,7 @@ def _entries(
     confidence = 1 - (1 - fitted.models.confidence) / 2
     models = SumModels(fitted).of_subjects(subjects)
     growths, table = models.shapes.growths, growth_probabilities(models)
+    ranks = models.growth_rank().tolist()
     band = subjects.band(CriterionKind.VALUE, target, confidence)
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:
@@ -193,15 +195,15 @@ def _entries(
         limit = growths[int(np.argmax(beyond <= 1 - confidence))]
         value, low, high = band.at(k)
         exact = high - low <= _EXACT * value
-        likeliest = int(table[k].argmax())
+        own = max(ranks[k], 0)
         modelled = row is None or has_model[row]
         lawful = modelled and models.status[k] != FitStatus.OUTSIDE
         found.append(
             BaselineEntry(
                 row,
                 "" if row is None else spelled[k],
-                growths[likeliest] if modelled else None,
-                float(table[k, likeliest]),
+                growths[own] if modelled else None,
+                float(table[k, own]),
                 limit if lawful else None,
                 value,
                 high,

@@ -233,6 +233,7 @@ def _concluded(
 ) -> Judgement:
     """Return the judgement of subjects from results in which they have some places."""
     sides, broken = compared.sides, compared.broken[places]
+    is_value = isinstance(criterion, Bound) and criterion.kind is CriterionKind.VALUE
     unsure, worst = ~(broken | compared.kept[places]), 0
     if len(subjects) > 1:
         far = np.nan_to_num(sides.beyond.value[places], nan=-np.inf)
@@ -252,5 +253,6 @@ def _concluded(
         expected=sides.right.at(at),
         unit=unit,
         target=target,
+        meaning=subjects.meaning(worst) if is_value else "",
         each=SubjectVerdicts(subjects.rows, broken, unsure),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from callpath_modeler.analysis.expectations.outcome_text import sentence
 from callpath_modeler.analysis.expectations.verdicts import Outcome, Status, is_worse
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.omissions import Omission, omissions_text
 
@@ -23,10 +24,12 @@ class Check(HtmlReprMixin):
     ----------
     path : the expectation file
     outcomes : one per expectation, in the order of the file
+    findings : data quality findings about the runs and the models
     """
 
     path: str
     outcomes: tuple[Outcome, ...]
+    findings: tuple[Finding, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Check of {self.path}: {self.summary()}>"

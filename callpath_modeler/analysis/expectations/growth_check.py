@@ -78,9 +78,14 @@ def judge_growth(
     if len(subjects) > 1:
         fastest = table @ np.arange(len(growths))
         worst = int(np.lexsort((fastest, beyond, open_, surely_out))[-1])
-    probability = table[worst]
-    order = np.argsort(-probability, kind="stable")
-    named = order[probability[order] >= min(_SHOWN, probability.max())]
+    probability, named = table[worst], np.empty(0, np.intp)
+    if known[worst]:
+        order = np.argsort(-probability, kind="stable")
+        named = order[probability[order] >= min(_SHOWN, probability.max())]
+        # Rankings show the growth of the model, which need not be the most probable one.
+        own = int(check.models.growth_rank()[places[worst]])
+        if verdict is not Verdict.BROKEN or limit.limits.side(growths[own]):
+            named = np.concatenate([[own], named[named != own]])
     decides = None
     if verdict is Verdict.UNSURE:
         undecided = check.models.take([int(places[worst])])
@@ -95,7 +100,8 @@ def judge_growth(
         unsure=int(open_.sum()),
         unmodelled=float(~known[worst]),
         outside=bool(outside[worst]),
-        growths=tuple((growths[k], float(probability[k])) for k in named if known[worst]),
+        growths=tuple((growths[k], float(probability[k])) for k in named),
+        meaning=subjects.meaning(worst, of_growth=True),
         beyond=float(beyond[worst]) if known[worst] else None,
         decides=decides,
         each=SubjectVerdicts(subjects.rows, surely_out, open_),

@@ -83,6 +83,7 @@ def _growth(judgement: Judgement, fitted: Fitted) -> str:
     if fitted.held:
         expected += f" at {setting_text(fitted.held)}"
     growths = [growth.text(parameter) for growth, _ in judgement.growths]
+    growths[0] = f"{judgement.meaning} {growths[0]}".lstrip()
     if judgement.verdict is Verdict.KEPT:
         return f"{growths[0]}, expected {expected}"
     if judgement.verdict is Verdict.BROKEN:
@@ -108,7 +109,7 @@ def _bound(judgement: Judgement, fitted: Fitted) -> str:
     what = (
         criterion.kind
         if isinstance(criterion, Bound) and criterion.kind != CriterionKind.VALUE
-        else ""
+        else judgement.meaning
     )
     if isinstance(criterion, Comparison | RuleText):
         other = _amount(judgement.expected, judgement.unit, fraction=False)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.excess import ideal_cost, per_process, scaling_over
+from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
+from callpath_modeler.analysis.ideals import ideal_cost, scaling_over
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
+from callpath_modeler.analysis.run_time import run_time_at, run_time_bands
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.sums import ends_of_sums
@@ -36,6 +38,23 @@ class Subjects:
     def fitted(self) -> Fitted:
         """The models."""
         return self.measured.fitted
+
+    @property
+    def run_time(self) -> Fitted | None:
+        """The model of the run time if it is the subject; None = sums over call paths are."""
+        run_time = self.fitted.run_time
+        return run_time if self.rows is None and run_time and run_time.modelled[0] else None
+
+    def meaning(self, index: int, *, of_growth: bool = False) -> str:
+        """Return what a number of a subject is, if others show another one; else "".
+
+        Rankings and views show the fastest growth among the callees. A sum has its own growth.
+        """
+        row = self.row(index)
+        if row is None:
+            return "run time" if self.run_time is not None else ""
+        has_callees = self.fitted.experiment.tree.end[row] > row + 1
+        return "sum with callees" if of_growth and self.inclusive and has_callees else ""
 
     def __len__(self) -> int:
         return 1 if self.rows is None else len(self.rows)
@@ -78,12 +97,23 @@ class Subjects:
         confidence : confidence of the band
         """
         point = self.measured.point(target)
+        if kind is CriterionKind.VALUE and self.run_time is not None:
+            return self._run_time(target, confidence, is_measured=point is not None)
         if point is None:
             return self._predicted(kind, target, confidence)
         found = self._measured(kind, point, confidence)
         if found.measured.all():
             return found
         return found.known_or(self._predicted(kind, target, confidence))
+
+    def _run_time(self, target: float, confidence: float, *, is_measured: bool) -> Band:
+        """Return the run time at a target, [1], as a ranking has it."""
+        fitted = _confident(self.fitted, confidence)
+        sums = (np.nan,) * 3 if is_measured else predict(fitted, target).total()
+        found = run_time_at(fitted, target, self.measured, sums, predicted=not is_measured)
+        assert found is not None, "the run time has a model"
+        value, low, high = (np.array([end]) for end in found.total)
+        return Band(value, low, high, np.array([is_measured]))
 
     def _measured(self, kind: CriterionKind, point: int, confidence: float) -> Band:
         """Return a number of each subject at a repeated point, [subjects]."""
@@ -153,6 +183,8 @@ class Subjects:
     def curve(self, row: int | None, points: FloatArray, confidence: float) -> Band:
         """Return predictions of one subject at many finite points, [points]; None = the program."""
         fitted = _confident(self.fitted, confidence)
+        if self.run_time is not None:
+            return run_time_bands(fitted, points)
         if row is None:
             rows = np.arange(len(fitted.experiment.tree))
         else:
@@ -182,4 +214,6 @@ def _rest(subjects: Subjects, own: Predicted) -> Band:
 
 def _confident(fitted: Fitted, confidence: float) -> Fitted:
     """Return the models with another confidence of bands."""
-    return replace(fitted, models=replace(fitted.models, confidence=confidence))
+    run_time = None if fitted.run_time is None else _confident(fitted.run_time, confidence)
+    models = replace(fitted.models, confidence=confidence)
+    return replace(fitted, models=models, run_time=run_time)

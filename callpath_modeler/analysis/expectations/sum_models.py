@@ -41,6 +41,8 @@ class SumModels:
 
     def announce(self, subjects: Subjects) -> Sequence[SumKey] | None:
         """Announce the sums of subjects, and return their keys; None = they are no sums."""
+        if subjects.run_time is not None:
+            return None
         if subjects.rows is None:
             if None not in self._sums:
                 self._sums[None] = sum_over(self._values)
@@ -55,6 +57,8 @@ class SumModels:
 
     def of_subjects(self, subjects: Subjects) -> Models:
         """Return a model of each subject: of a call path, of a subtree, or of the program."""
+        if subjects.run_time is not None:
+            return subjects.run_time.models
         keys = self.announce(subjects)
         if keys is not None:
             return self.of(keys)

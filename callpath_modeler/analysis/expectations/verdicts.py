@@ -100,7 +100,8 @@ class Judgement:
     expected : the other side of a bound, in `unit`
     unit : SI base unit, ``"1"`` for fractions
     target : scale of the evaluation; None = at infinity
-    growths : probable growths of the worst with probabilities, the most probable first
+    growths : probable growths of the worst with probabilities: that of its model, then the most
+        probable ones
     beyond : probability that the worst exceeds its growth limit; None = not about growth
     decides : scale of a run that would decide; None = there is none, or it is decided
     repetitions : number of repetitions at the target that would decide; None = not known, or too
@@ -108,6 +109,8 @@ class Judgement:
     crossing : scale from which on the bound is broken; None = not computed
     broken_at : measured scales that break a rule
     in_the_end : growths of both sides of a rule; None = not about a rule, or a model is missing
+    meaning : what the number is, if rankings show another one: ``"run time"`` of the program, not
+        the sum of call paths; ``"sum with callees"``, not the fastest growth among them; else ""
     each : verdicts on single subjects; None = not about call paths
     """
 
@@ -131,6 +134,7 @@ class Judgement:
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
+    meaning: str = ""
     each: SubjectVerdicts | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -36,7 +36,7 @@ from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 
 class CompiledKernels:
-    """Kernels in C; see `kernels.Kernels`."""
+    """Kernels in C, with the attributes and methods of `ReferenceKernels`."""
 
     most_together = MOST_TOGETHER_IN_C
     in_threads = True

@@ -183,7 +183,8 @@ def candidates(
     hypotheses : all hypotheses
     deviations : deviations of measurements from a law
     """
-    return kernels().candidates(data, chosen, hypotheses, deviations)
+    result: Candidates = kernels().candidates(data, chosen, hypotheses, deviations)
+    return result
 
 
 def relative_candidates(

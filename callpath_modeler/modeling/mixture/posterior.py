@@ -75,7 +75,8 @@ def posterior(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
     """Return the posterior of the candidates under the priors."""
-    return kernels().posterior(found, data, deviations, beliefs)
+    result: Posterior = kernels().posterior(found, data, deviations, beliefs)
+    return result
 
 
 def growth_beyond(deviations: Deviations) -> FloatArray:
@@ -134,7 +135,8 @@ def _joint_probability(found: Candidates, beliefs: LogPriors) -> FloatArray:
 
 def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     """Return the mean of the models of each row at the points, [n, K], weighted by probability."""
-    return kernels().fitted_values(found, hypotheses)
+    result: FloatArray = kernels().fitted_values(found, hypotheses)
+    return result
 
 
 def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:

@@ -71,7 +71,8 @@ class RepetitionStats:
 
 def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
     """Return the statistics of repetitions `y` [n, K, R], in any order; NaN = missing."""
-    return kernels().repetition_stats(y, how)
+    result: RepetitionStats = kernels().repetition_stats(y, how)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,8 @@ class Pool:
         reps : statistics of their repetitions
         efficiency : variance of the centre relative to that of a mean
         """
-        return kernels().pooled_noise(self, reps, efficiency)
+        result: Noise = kernels().pooled_noise(self, reps, efficiency)
+        return result
 
 
 def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -111,7 +113,8 @@ def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArra
 
     The size of a row is its largest centre.
     """
-    return kernels().row_spread(reps)
+    result: tuple[FloatArray, FloatArray, FloatArray] = kernels().row_spread(reps)
+    return result
 
 
 def degrees_of_freedom(reps: RepetitionStats) -> FloatArray:

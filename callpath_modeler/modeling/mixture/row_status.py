@@ -14,7 +14,8 @@ from callpath_modeler.modeling.status import FitStatus
 
 def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
     """Return the status of rows that cannot be modelled, [n]; all others are OK for now."""
-    return kernels().row_status(y, reps)
+    result: Int8Array = kernels().row_status(y, reps)
+    return result
 
 
 def fill_status(
@@ -37,4 +38,5 @@ def point_counts(
     count: FloatArray, points: FloatArray
 ) -> tuple[Int16Array, FloatArray, FloatArray]:
     """Return the number of points with a value, the smallest and the largest of them, each [n]."""
-    return kernels().point_counts(count, points)
+    result: tuple[Int16Array, FloatArray, FloatArray] = kernels().point_counts(count, points)
+    return result

@@ -67,7 +67,8 @@ def screen(
 
     `log_prior` [H] belongs to the hypotheses; `drifts` are the extreme ones, no drift first.
     """
-    return kernels().screen(data, hypotheses, log_prior, drifts)
+    result: ScreenedHypotheses = kernels().screen(data, hypotheses, log_prior, drifts)
+    return result
 
 
 def smoothed(data: ScaledRows, fitted: FloatArray) -> FloatArray:

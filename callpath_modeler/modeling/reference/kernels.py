@@ -27,7 +27,13 @@ from callpath_modeler.modeling.reference import (
 
 
 class ReferenceKernels:
-    """Kernels in plain numpy; see `kernels.Kernels`."""
+    """Kernels in plain numpy, which define the results.
+
+    Attributes
+    ----------
+    most_together : hypotheses times rows that are evaluated together, as memory allows
+    in_threads : whether threads model rows at the same time
+    """
 
     most_together = MOST_TOGETHER_IN_NUMPY
     in_threads = False

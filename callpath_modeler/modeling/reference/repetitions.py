@@ -104,7 +104,7 @@ def point_counts(
 
 
 def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return as `kernels.Kernels.own_units`."""
+    """Return values [n, K] in the unit of each row, 0 without a weight, and the units [n]."""
     values = np.where(weight > 0, centre, 0.0)
     unit = values.max(axis=1)
     return values / unit[:, None], unit

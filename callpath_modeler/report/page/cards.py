@@ -9,11 +9,11 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.report.answer import at_text
-from callpath_modeler.report.causes import imbalance_facts, requirement_rows, verdict
+from callpath_modeler.report.causes import conclusion, imbalance_facts, requirement_rows
 from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.measured_only import excess_symbol
@@ -97,7 +97,7 @@ def _card(
     facts += [("source", source)] if source else []
     facts += imbalance_facts(uneven, row)
     facts += neighbour_facts(ranking, row)
-    facts += [("why", verdict(ranking, cause))] if cause else []
+    facts += [("why", conclusion(ranking, cause))] if cause else []
     more = tag(
         "details",
         tag("summary", "Numbers"),

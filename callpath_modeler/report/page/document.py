@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.answer import at_text
+from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.page.cards import cards_section
 from callpath_modeler.report.page.content import PageContent
 from callpath_modeler.report.page.efficiency import efficiency_section

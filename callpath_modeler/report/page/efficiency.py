@@ -8,12 +8,12 @@ from callpath_modeler.analysis.efficiency import PopFactor
 from callpath_modeler.report.efficiency import (
     EfficiencyView,
     context_lines,
+    headline,
     label_of,
     lost_of,
     range_text,
     share_text,
     value_text,
-    verdict,
 )
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
@@ -34,7 +34,7 @@ def efficiency_section(shown: EfficiencyView | str) -> Html:
     if isinstance(shown, str):
         return tag("p", shown)
     parts = [
-        tag("p", tag("strong", f"{verdict(shown)}.")),
+        tag("p", tag("strong", f"{headline(shown)}.")),
         *(tag("p", line, class_="aside") for line in context_lines(shown)),
         _factors(shown),
     ]

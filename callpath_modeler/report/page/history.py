@@ -9,7 +9,7 @@ import numpy as np
 from callpath_modeler.analysis.history.judgement import LARGEST
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.commits import CommitHistory
-from callpath_modeler.report.history import PROGRAM_BESIDE_CONTROL, HistoryEntry, basis, verdict
+from callpath_modeler.report.history import PROGRAM_BESIDE_CONTROL, HistoryEntry, basis, headline
 from callpath_modeler.report.history_efficiency import efficiency_rows, efficiency_title
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import Html, cell, head, joined, plain_table, table, tag
@@ -37,7 +37,7 @@ def history_page(history: CommitHistory, found: Sequence[HistoryEntry], source: 
     source : name of the history's file
     """
     lede = joined(
-        tag("h1", verdict(history, found)),
+        tag("h1", headline(history, found)),
         tag("p", basis(history), class_="aside"),
     )
     sections = {"changes": ("Changes", _changes(found))}

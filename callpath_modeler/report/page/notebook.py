@@ -16,13 +16,14 @@ from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.answer import at_text, model_notes, turning_notes
+from callpath_modeler.question import FURTHER
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.diff import difference_text
 from callpath_modeler.report.excess import excess_text
 from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.expressions import latex_formula, latex_name
+from callpath_modeler.report.headline import at_text, model_notes, turning_notes
 from callpath_modeler.report.info import summary
 from callpath_modeler.report.layout import NEXT
 from callpath_modeler.report.model import rows_of
@@ -33,11 +34,11 @@ from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.page.quality import findings_table, quality_section
 from callpath_modeler.report.page.ranking import ranking_rows
-from callpath_modeler.report.page.summary import headline
+from callpath_modeler.report.page.summary import page_headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
 from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
-from callpath_modeler.target_query import FURTHER
+from callpath_modeler.study import Study
 from callpath_modeler.units import counted
 
 _TOP = 10
@@ -85,6 +86,11 @@ def _(experiment: Experiment) -> Html:
 
 
 @_content.register
+def _(study: Study) -> Html:
+    return _content(study.experiment())
+
+
+@_content.register
 def _(fitted: Fitted) -> Html:
     count = fitted.status_counts().most_common()
     told = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in count)
@@ -104,7 +110,7 @@ def _(ranking: Ranking) -> Html:
         *model_notes(ranking, style=DEFAULT_STYLE),
     ]
     told = joined(
-        tag("p", tag("strong", headline(ranking))),
+        tag("p", tag("strong", page_headline(ranking))),
         *(tag("p", note) for note in notes),
         tag("p", context(ranking), class_="aside"),
     )

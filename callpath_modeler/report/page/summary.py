@@ -9,14 +9,14 @@ import numpy as np
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.answer import (
+from callpath_modeler.report.headline import (
     cost_text,
     growth_of,
+    headline,
     missing_notes,
     model_notes,
     sum_notes,
     turning_notes,
-    verdict,
 )
 from callpath_modeler.report.layout import tied
 from callpath_modeler.report.measured_only import comparison_sentence
@@ -31,11 +31,11 @@ _MOST = 0.5
 _NAMED = 3
 
 
-def headline(ranking: Ranking) -> str:
+def page_headline(ranking: Ranking) -> str:
     """Return the cost at the target, its uncertainty, and the number of main call paths."""
     rows = main_rows(ranking)
     if not len(rows):
-        return verdict(ranking, style=DEFAULT_STYLE)
+        return headline(ranking, style=DEFAULT_STYLE)
     share = percent(float(ranking.own_share[rows].sum()))
     where = f"{share} of the {ranking.fitted.metric.name} is in {counted(len(rows), 'call path')}"
     return f"{cost_text(ranking, style=DEFAULT_STYLE)}. {where}."
@@ -58,7 +58,7 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
     parts = [part for one in told for part in (one, "; ")][:-1]
     because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
     return joined(
-        tag("h1", tied(cut(headline(ranking), 600))),
+        tag("h1", tied(cut(page_headline(ranking), 600))),
         *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
         *because,
         *(

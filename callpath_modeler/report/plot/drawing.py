@@ -17,6 +17,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.question import FURTHER
 from callpath_modeler.report.efficiency import EfficiencyView
 from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.plot.efficiency import HEIGHT as EFFICIENCY_HEIGHT
@@ -31,7 +32,6 @@ from callpath_modeler.report.plot.style import (
     saved,
     settings,
 )
-from callpath_modeler.target_query import FURTHER
 from callpath_modeler.targets import target_of
 
 if TYPE_CHECKING:

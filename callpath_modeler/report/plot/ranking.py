@@ -12,9 +12,9 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.report.answer import at_text
 from callpath_modeler.report.columns import band_title
 from callpath_modeler.report.curve import value_ticks
+from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.plot.style import (
     BLACK,
     GREY,

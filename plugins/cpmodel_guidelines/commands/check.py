@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.question import Question
     from callpath_modeler.report.junit import JUnitCase
-    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.answer import Verification
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
@@ -101,7 +101,7 @@ def check(
     application: str | None,
     fail_on: str | None,
     table: TableRequest,
-    question: PredictionQuery,
+    question: Question,
     load: LoadOptions,
     fitting: FitOptions,
 ) -> None:
@@ -254,9 +254,9 @@ def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[
     return any(each.significance for each in found), campaign.findings
 
 
-def _ask(question: PredictionQuery, bench: Benchmark) -> Ask | None:
+def _ask(question: Question, bench: Benchmark) -> Ask | None:
     """Return the target of the prediction; None = no target."""
-    from callpath_modeler.target_query import parse_target
+    from callpath_modeler.question import parse_target
     from cpmodel_guidelines.verification import Ask
 
     asked = parse_target(question.target, question.at)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.target_query import PredictionQuery
+    from callpath_modeler.question import Question
     from cpmodel_guidelines.answer import Verification
 
 
@@ -69,8 +69,8 @@ def diff(
     LIBRARY=PATH names the MPI library. Libraries and numbers of processes are compared by name. The
     times of functions in the mpiruns of both campaigns are compared as well.
     """
+    from callpath_modeler.question import Question
     from callpath_modeler.report.junit import junit_xml
-    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.changes.comparison import compare
     from cpmodel_guidelines.changes.table import change_table
     from cpmodel_guidelines.changes.text import change_text
@@ -85,7 +85,7 @@ def diff(
         )
     form = table.form
     note_other(ctx, experiment[1])
-    question = PredictionQuery(metric=metric, inclusive=inclusive)
+    question = Question(metric=metric, inclusive=inclusive)
     before, after = (
         _verified(judging, source, question, load, fitting, console) for source in experiment
     )
@@ -117,7 +117,7 @@ def diff(
 def _verified(
     judging: Judging,
     source: str,
-    question: PredictionQuery,
+    question: Question,
     load: LoadOptions,
     fitting: FitOptions,
     console: Console,

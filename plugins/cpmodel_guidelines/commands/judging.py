@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.question import Question
     from callpath_modeler.readers.parallel_reading import Progress
-    from callpath_modeler.target_query import PredictionQuery
     from cpmodel_guidelines.answer import Method, Verification
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
@@ -133,7 +133,7 @@ class Judging:
     select: str | None
 
     def campaign(
-        self, sources: Sequence[str], load: LoadOptions, question: PredictionQuery
+        self, sources: Sequence[str], load: LoadOptions, question: Question
     ) -> tuple[Campaign | None, tuple[Path, ...]]:
         """Return the campaign and PGMPI's lists of guidelines; None = not a campaign."""
         from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
@@ -151,7 +151,7 @@ class Judging:
             )
         return read_campaign(files, strict=load.read.strict), files.catalogues
 
-    def _is_for_tables(self, load: LoadOptions, question: PredictionQuery) -> bool:
+    def _is_for_tables(self, load: LoadOptions, question: Question) -> bool:
         """Return whether an option selects columns or parameters of a table, or a reader."""
         read = load.read
         names = (self.interval, question.metric, load.name_pattern, load.reader, read.locations)
@@ -166,6 +166,7 @@ class Judging:
     ) -> Experiment:
         """Return the experiment of a campaign, or of other sources."""
         from callpath_modeler import loading
+        from callpath_modeler.study import Study
         from cpmodel_guidelines.campaigns.conversion import experiment_of
 
         if campaign is not None:
@@ -176,13 +177,14 @@ class Judging:
                 "--outliers tukey needs the observations of mpiruns, and this input has none",
                 hint="give the output of a benchmark",
             )
-        return loading.load(sources, replace(load, read=replace(load.read, metrics=None)), progress)
+        study = Study(sources, load, progress=progress)
+        return study.reading(metrics=None).experiment()
 
     def benchmark(
         self,
         read: Experiment,
         guidelines: Sequence[Guideline],
-        question: PredictionQuery,
+        question: Question,
         fitting: FitOptions,
     ) -> Benchmark:
         """Return the collectives of an experiment."""

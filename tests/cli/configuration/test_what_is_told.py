@@ -33,6 +33,7 @@ from callpath_modeler.cli.settings import (
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.report.outlined_view import node_columns
+from callpath_modeler.study import Study
 from callpath_modeler.tui.session import Session
 from configured import target, told, trust, write
 
@@ -242,14 +243,12 @@ def test_the_command_of_a_view_in_the_browser_is_complete(run, stored, tmp_path,
     ctx = browse.command.make_context("browse", [str(kept)], parent=above)
     question = ("target", "at", "metric", "inclusive", "exclusive")
     assert [ctx.params[name] for name in question] == [None, "p=1000", None, True, False]
-    fitted = pipeline.models_of([kept], "time", None, pipeline.FitOptions(confidence=0.9))
+    fitted = Study(kept, fit_options=pipeline.FitOptions(confidence=0.9)).models("time")
     session = Session(
         answer_at(AnswerInputs(fitted), 500.0), ViewRequest(least=0.01, inclusive=False)
     )
     with ctx:
-        here = browse.browser_services(
-            Console(), ctx, pipeline.LoadOptions(), pipeline.FitOptions()
-        )
+        here = browse.browser_services(Console(), ctx, Study(kept))
     line = here.command(session.view_request(), session.forecast.inputs, 500.0)
     assert "--confidence" not in line
     rows = list(csv.DictReader(io.StringIO(run(*shlex.split(line)[1:], "-f", "csv").out)))

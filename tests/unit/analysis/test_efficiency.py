@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.efficiency import PopFactor, Scheme
-from callpath_modeler.efficiency import efficiency_of
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.target_query import PredictionQuery
+from callpath_modeler.study import Study
 from efficient_runs import (
     BARRIER,
     MPI,
@@ -29,8 +28,9 @@ PRODUCT, SUM = Scheme.MULTIPLICATIVE, Scheme.ADDITIVE
 
 
 def asked(source, target=None, *, required=True, **options):
-    question = PredictionQuery(target=target, is_target_required=required)
-    return efficiency_of([source], question, **options).efficiency
+    return (
+        Study(source, **options).efficiency(target=target, is_target_required=required).efficiency
+    )
 
 
 def factor(found, name, estimate=-1, scheme=PRODUCT, subtree=""):
@@ -267,7 +267,7 @@ def test_the_memory_limits_the_number_of_subtrees(tmp_path, monkeypatch):
     path = write_run(tmp_path, "app.p4", [1] * 4, message_passing([8, 4, 4, 4], 10))
     whole = asked(path)
     monkeypatch.setattr("callpath_modeler.readers.balances._MOST", 2)
-    answer = efficiency_of([path])
+    answer = Study(path).efficiency()
     assert len(answer.efficiency.rows) == 3 < len(whole.rows)
     assert [f.message for f in answer.findings if f.code == "CPM171"] == ["2 subtrees of 4"]
     for name in answer.efficiency.factors:
@@ -304,13 +304,13 @@ def test_other_parameters_are_held_at_their_largest_value(tmp_path):
             longest = 8 / balance
             time = message_passing(uneven(p, 8.0, longest), longest / 0.9)
             write_run(tmp_path, f"app.p{p}.n{size}", [1] * p, time)
-    answer = efficiency_of([tmp_path])
+    answer = Study(tmp_path).efficiency()
     assert factor(answer.efficiency, PopFactor.BALANCE) == pytest.approx(0.8)
     assert [f.message for f in answer.findings if f.code == "CPM206"]
-    other = efficiency_of([tmp_path], PredictionQuery(at="n=10")).efficiency
+    other = Study(tmp_path).efficiency(at="n=10").efficiency
     assert factor(other, PopFactor.BALANCE) == pytest.approx(0.5)
     with pytest.raises(UsageError, match="no run is at n = 15"):
-        efficiency_of([tmp_path], PredictionQuery(at="n=15"))
+        Study(tmp_path).efficiency(at="n=15")
 
 
 def test_computation_is_not_compared_over_sizes(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.excess_bands import excess_band, expected_band
+from callpath_modeler.analysis.excess import excess_band, expected_band
 from callpath_modeler.modeling.constants.sums import COLUMNS
 
 NAN = float("nan")

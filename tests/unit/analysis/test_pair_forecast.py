@@ -9,11 +9,12 @@ from callpath_modeler.analysis.diff import difference
 from callpath_modeler.analysis.pair_forecast import PairInputs, pair_forecast
 from callpath_modeler.comparison import differences_of
 from callpath_modeler.errors import DataError
-from callpath_modeler.pipeline import FitOptions, fit, measured_of
+from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind, open_view
+from callpath_modeler.study import Study
 from two_sides import LAWS, P, changed, row, runs
 
 SLOWER = changed(main__halo__MPI_Send=0.2 * P, main__solve=3.0 + 0 * P)
@@ -127,7 +128,7 @@ def test_without_repetitions_and_models_no_difference_is_marked():
     laws = {path: law[-1:] for path, law in LAWS.items()}
     slow = {path: 2 * law for path, law in laws.items()}
     base, new = runs(laws, 1, **single), runs(slow, 2, **single)
-    two = PairInputs(measured_of(new, None, FitOptions()), differences_of(base, new), ("a", "b"))
+    two = PairInputs(Study(new).measured(), differences_of(base, new), ("a", "b"))
     shown = pair_forecast(two, 32.0)
     view = open_view(shown.tree, ViewKind.TOP_DOWN)
     own, _ = shown.of_nodes(view, np.arange(len(shown.tree)))

@@ -15,7 +15,7 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.analysis.run_time import larger, predicted_run_time, run_times, sum_is_a_bound
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.report.answer import cost_text, sum_notes
+from callpath_modeler.report.headline import cost_text, sum_notes
 from callpath_modeler.report.text_style import DEFAULT_STYLE
 from synthetic import experiment
 

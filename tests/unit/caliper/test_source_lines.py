@@ -14,9 +14,9 @@ import caliper_writer as cw
 import callpath_modeler as cpm
 from caliper_samples import COSTS, EXCHANGE, FRAME, FUNCTION, MAIN, SAMPLE, SITES, Samples, run_of
 from callpath_modeler.analysis.line_losses import line_losses
-from callpath_modeler.pipeline import FitOptions, measured_of
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.study import Study
 from callpath_modeler.testing.checks import check_lines
 from cpmodel_caliper import CaliperReader
 
@@ -77,7 +77,7 @@ def test_three_calls_of_a_function_have_their_own_cost(tmp_path):
 def test_excess_work_tells_the_losing_call_and_line(series):
     read = cpm.LoadOptions(cpm.ReadOptions(scaling=cpm.Scaling.WEAK)).with_lines()
     found = cpm.load([series], read)
-    fitted = measured_of(found, "count", FitOptions())
+    fitted = Study(found).measured("count")
     excess = cpm.measured_excess(found, "count", "p", 4, 64)
     by_path = {found.tree.path(row): value for row, value in enumerate(excess.inclusive.tolist())}
     for site, share in zip(SITES, (0.56, 0.03, 0.0), strict=True):

@@ -10,10 +10,10 @@ import pytest
 import callpath_modeler as cpm
 from call_sites import COSTS, contexts, write_run, write_series
 from callpath_modeler.analysis.line_losses import line_losses
-from callpath_modeler.pipeline import FitOptions, measured_of
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import LineSource
+from callpath_modeler.study import Study
 from callpath_modeler.testing.hpctoolkit import write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
 from hpctoolkit_files import write, write_metric_db
@@ -34,7 +34,7 @@ def of_lines(source, metric="CPUTIME", reduction=Reduction.SUM):
 
 def measured(folder, **options):
     found = cpm.load([folder], cpm.LoadOptions(WEAK, **options).with_lines())
-    return measured_of(found, None, FitOptions())
+    return Study(found).measured()
 
 
 def losses(fitted, path):
@@ -96,7 +96,7 @@ def test_lines_follow_the_formulas_of_call_paths(tmp_path, locations, scaling):
     write_series(tmp_path)
     read = cpm.ReadOptions(locations=locations, scaling=scaling)
     found = cpm.load([tmp_path], cpm.LoadOptions(read).with_lines())
-    fitted = measured_of(found, None, FitOptions())
+    fitted = Study(found).measured()
     excess = cpm.measured_excess(found, "REALTIME", "p", 4, 64)
     row = find_one(found.tree, "main/exchange:31")
     assert losses(fitted, "main").values["/src/main.c", 31] == pytest.approx(excess.inclusive[row])
@@ -142,7 +142,7 @@ def test_joined_calls_have_the_sum_of_their_lines(tmp_path):
 def test_lines_are_read_on_request_only(tmp_path):
     found = cpm.load([write_series(tmp_path)])
     assert found.lines == ()
-    assert losses(measured_of(found, None, FitOptions()), "main").worst == ("/src/main.c", 31)
+    assert losses(Study(found).measured(), "main").worst == ("/src/main.c", 31)
 
 
 def test_contexts_without_lines_have_none(tmp_path):

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.answers import ranking_of
 from callpath_modeler.errors import UsageError
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.target_query import PredictionQuery
+from callpath_modeler.study import Study
 
 RANDOM = random.Random(3)
 SCALES = (1, 8, 27, 64, 125)
@@ -126,8 +125,8 @@ def test_profiles_are_one_experiment_under_any_names(tmp_path_factory, samples, 
 @pytest.mark.parametrize("name", ["jobN", "profileN_shuffled", "weak_n", "ntpn", "nodes"])
 def test_names_do_not_change_the_ranking(tmp_path_factory, samples, name):
     directory = place(tmp_path_factory.mktemp("runs"), samples, NAMINGS[name])
-    first, _ = ranking_of([samples / "lulesh"], PredictionQuery("262144"))
-    second, _ = ranking_of([directory], PredictionQuery("262144"))
+    first = Study(samples / "lulesh").ranking(target=262144)
+    second = Study(directory).ranking(target=262144)
     paths = [ranking.fitted.experiment.tree.path(row) for ranking in (first, second)
              for row in ranking.order[:5]]  # fmt: skip
     assert paths[:5] == paths[5:]

@@ -8,9 +8,9 @@ import numpy as np
 
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.program import recognise_scaling
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
-from callpath_modeler.readers.program import recognise_scaling
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from rich.text import Text
 from test_session import VALUES
 
+from browser_screen import Screen
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import PairInputs
@@ -74,29 +75,6 @@ GIVEN = BrowserServices(
     ),
     expectations="expectations.toml",
 )
-
-
-class Screen:
-    """The browser, and what is on its screen."""
-
-    def __init__(self, app, pilot):
-        self.app, self.pilot = app, pilot
-        self.session = app.session
-
-    async def press(self, *keys):
-        await self.pilot.press(*keys)
-        await self.app.workers.wait_for_complete()
-        await self.pilot.pause()
-
-    @property
-    def lines(self):
-        """The lines of the screen as text."""
-        width, height = self.app.size
-        strips = self.app.screen._compositor.render_strips(self.app.size)
-        return [strip.text[:width].rstrip() for strip in strips[:height]]
-
-    def says(self, words):
-        assert any(words in line for line in self.lines), "\n".join(self.lines)
 
 
 @functools.cache

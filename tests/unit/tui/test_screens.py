@@ -12,12 +12,13 @@ from driver import GIVEN, drive
 
 from call_sites import write_series, write_source
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import FitOptions, fit, measured_of
+from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pruning import fold_chains
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.source_text import SourceFiles
+from callpath_modeler.study import Study
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from synthetic import POINTS, experiment, fitted
 
@@ -98,7 +99,7 @@ def test_one_and_two_scales_are_as_they_were(name, size):
     values, points, scaling, keys = FEW[name]
     costs = {path: cost[: len(points)] for path, cost in values.items()}
     made = experiment(costs, points, scaling=scaling, reduction=Reduction.MEAN)
-    found = measured_of(made, None, FitOptions())
+    found = Study(made).measured()
     drive(compared(name, size, keys), found, size=size, target=points[-1], given=GIVEN)
 
 
@@ -118,7 +119,7 @@ def published(request, tmp_path):
         ranks = [Measured({"RANK": r, "THREAD": 0}, {"REALTIME (sec)": own}) for r in range(p)]
         write_database(tmp_path / f"app.p{p}", known, ranks)
     read = load([tmp_path], LoadOptions(ReadOptions(scaling=scaling)))
-    return request.param, measured_of(read, None, FitOptions())
+    return request.param, Study(read).measured()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def databases(tmp_path):
     options = LoadOptions(ReadOptions(scaling=Scaling.WEAK)).with_lines()
     read = load([tmp_path], options)
     profiles = [Path(run.source) for run in read.runs]
-    return measured_of(read, None, FitOptions()), SourceFiles(profiles)
+    return Study(read).measured(), SourceFiles(profiles)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])

@@ -12,13 +12,14 @@ from driver import GIVEN, drive
 from rich.text import Text
 
 from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import FitOptions, fit, measured_of
+from callpath_modeler.pipeline import fit
 from callpath_modeler.process_profile import process_profile
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.question import parse_pairs
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.processes import process_text
 from callpath_modeler.report.text_style import TextStyle
-from callpath_modeler.target_query import parse_pairs
+from callpath_modeler.study import Study
 from callpath_modeler.tui.services import CommandAnswer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,7 +40,7 @@ def given(lulesh):
     def models_of(name, pair):
         if not pair:
             return lulesh
-        return measured_of(lulesh.experiment, name, FitOptions(), pairs=parse_pairs(pair.split()))
+        return Study(lulesh.experiment).measured(name, pairs=parse_pairs(pair.split()))
 
     def processes(names, rows, _, inclusive):
         found = process_profile(lulesh.experiment, rows, "time", inclusive=inclusive)

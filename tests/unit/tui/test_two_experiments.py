@@ -13,10 +13,11 @@ from test_session import text
 
 from callpath_modeler.analysis.pair_forecast import PairInputs
 from callpath_modeler.comparison import differences_of
-from callpath_modeler.pipeline import FitOptions, fit, measured_of
+from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.study import Study
 from synthetic import experiment
 from two_sides import LAWS, P, changed, runs
 
@@ -59,7 +60,7 @@ def beside(base, **given):
 
 def single(costs):
     made = experiment({path: [cost] for path, cost in costs.items()}, (64.0,))
-    return made, measured_of(made, None, FitOptions())
+    return made, Study(made).measured()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])

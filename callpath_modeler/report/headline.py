@@ -1,0 +1,301 @@
+"""Answers as sentences: cost at the target, uncertainty, cause, and extrapolation factor."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from callpath_modeler.analysis.bands import deviation
+from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.rank import By
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.report.change_points import from_text
+from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.measured_only import comparison_sentence
+from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.units import (
+    counted,
+    factor_text,
+    parameter_value,
+    percent,
+    quantity,
+    rough_value,
+    setting_text,
+    signed_percent,
+)
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.analysis.measured import Measured
+    from callpath_modeler.analysis.optimal_scale import ScalingOptimum
+    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.fitted import Fitted
+    from callpath_modeler.profile.experiment import Experiment
+
+_CLOCK = re.compile(
+    r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
+)
+"""Names of metrics that measure the time of a program, with any clock."""
+_WORTH_A_NOTE = 0.01
+"""Share of the run time; a note reports larger differences from the sum of call paths."""
+_WORTH_A_WORD = 0.02
+"""Share of the cost; the first line reports larger shares without a model."""
+
+
+def at_text(fitted: Fitted, value: float) -> str:
+    """Return the name of a point of all parameters: ``p = 4096, n = 1e+06``."""
+    return "an unknown scale" if fitted.has_unknown_scale else setting_text(fitted.at(value))
+
+
+def left_out(experiment: Experiment) -> str:
+    """Return the exclusions of an experiment, as an addition to its description."""
+    return "".join(f" · {each}" for each in omissions(experiment))
+
+
+def omissions(experiment: Experiment) -> list[str]:
+    """Return one text for each exclusion that the user asked for."""
+    asked = (each.message for each in experiment.findings if each.code == "CPM139")
+    return [f"excluded: {message}" for message in asked]
+
+
+def headline(ranking: Ranking, *, style: TextStyle) -> str:
+    """Return the sentence that answers a ranking: the cost, its uncertainty, and its cause."""
+    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    if not len(ranking.order):
+        return f"At {at_text(fitted, ranking.target)}: nothing could be predicted."
+    if ranking.total[0] == 0 == ranking.total_at_largest:
+        return f"{fitted.metric.name} is zero in every run."
+    row = culprit(ranking)
+    name = short_name(fitted.experiment.tree.names(row)[-1])
+    if np.isinf(ranking.target):
+        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
+        return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
+    if ranking.is_comparison:
+        excess = float(ranking.excess.exclusive[row])
+        lost = percent(excess)
+        answer = f"{cost_text(ranking, style=style)}. {comparison_sentence(ranking, style=style)}"
+        if ranking.by is By.LOSS and excess < NOTICEABLE:
+            return answer
+        most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
+        return f"{answer} {name} {most}: {lost} exclusive."
+    growth = f" and {growth_of(fitted, row, pretty=not style.ascii_only)}"
+    if fitted.is_measured_only:
+        growth = ""
+    if fitted.metric.additive:
+        share = percent(float(ranking.own_share[row]))
+        answer = f"{cost_text(ranking, style=style)}. {name} takes {share}{growth}."
+    else:
+        of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
+        amount = amount_text(*of_row, unit, style=style)
+        answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth and ','}{growth}."
+    return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
+
+
+def cost_text(answer: Answer, *, style: TextStyle) -> str:
+    """Return the run time of the program at a target, or its cost in another metric.
+
+    ``lulesh will run 325 s at p = 1000 (8 × the largest run; 95 % band 120 … 800 s)``
+    """
+    fitted, run_time = answer.fitted, answer.run_time
+    metric, name = fitted.metric, fitted.experiment.name
+    value, low, high = run_time.total if run_time else answer.total
+    runs = run_time.repetitions if run_time else answer.repetitions
+    known = [f"measured, {counted(runs, 'run')}"] if runs else known_by(answer)
+    known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
+    if not np.isnan(low):
+        ends = style.interval(low, high, metric.unit)
+        kind = "interval" if runs else "band"
+        known.append(f"{percent(fitted.models.confidence)} {kind} {ends}")
+    amount = style.amount(value, metric.unit)
+    if metric.is_time and not metric.is_on_gpu_streams and _CLOCK.match(metric.name):
+        said = f"{name} {'ran' if runs else 'will run'} {amount}"
+    else:
+        said = f"{name}: {metric.name} = {amount}"
+    return f"{said} at {at_text(fitted, answer.target)} ({'; '.join(known)})"
+
+
+def _stand_in(experiment: Experiment) -> str:
+    """Return the name of the figure that replaces a run time that was not recorded."""
+    match experiment.reduction:
+        case Reduction.MEAN:
+            return "mean over processes"
+        case Reduction.GIVEN:
+            return "sum of the recorded times"
+        case _:
+            return f"sum of call paths, {experiment.reduction.words}"
+
+
+def sum_notes(answer: Answer, *, style: TextStyle) -> list[str]:
+    """Return notes if the sum of call paths differs from the run time by more than 1 %."""
+    run_time, fitted = answer.run_time, answer.fitted
+    if run_time is None:
+        return []
+    total, reduction = answer.total[0], fitted.experiment.reduction
+    if reduction is Reduction.SUM and fitted.parameter == "p":
+        return [
+            "Listed values are sums over processes. The run time is the slowest process's time."
+        ]
+    if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
+        alone = style.amount(run_time.by_model, fitted.metric.unit)
+        why = "The run time cannot be less than this sum, so the sum is shown."
+        model = f"The model of the run time predicts {alone}"
+        return [f"{model}, less than the sum of means over processes. {why}"]
+    difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
+    if not abs(difference) > _WORTH_A_NOTE:
+        return []
+    amount = style.amount(total, fitted.metric.unit)
+    than = f"{percent(abs(difference))} {'more' if difference > 0 else 'less'} than the run time"
+    return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
+
+
+def _why_sums_differ(answer: Answer, difference: float) -> str:
+    """Return the reason why call paths do not add up to the run time, as a sentence."""
+    reduction = answer.fitted.experiment.reduction
+    if reduction is Reduction.MAX and difference > 0:
+        slowest = "different processes are slowest in different call paths"
+        return f"Each is the maximum over processes, and {slowest}."
+    if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
+        return "They are predicted, while the run time is measured."
+    if not answer.repetitions and difference > 0:
+        return "Their models disagree with the model of the run time: measure a larger scale."
+    each = (
+        "one value per run" if reduction is Reduction.GIVEN else f"the {reduction} over processes"
+    )
+    return f"Each is {each}, and the run time is the time of the slowest process."
+
+
+def turning_notes(answer: Answer, *, style: TextStyle) -> list[str]:
+    """Return a note on the fastest scale, if that is smaller than the target."""
+    turning, fitted = answer.turning, answer.fitted
+    if turning is None:
+        return []
+    where = fastest_at(fitted, turning)
+    where += ", the smallest run" if turning.at == fitted.points[0] else ""
+    amount = amount_text(*turning.total, fitted.metric.unit, style=style)
+    first, last = (_scale(fitted, turning, value) for value in (turning.first, turning.last))
+    as_fast = f"{fitted.parameter} = {first} … {last} may be as fast, and " * (first != last)
+    slower = "make it slower" if turning.is_slower else "may make it slower"
+    # Inside the data, it could be mistaken for a measurement.
+    fastest = "Fastest in the models" if turning.at <= fitted.points[-1] else "Fastest"
+    return [f"{fastest} at {where}: {amount}; {as_fast}more processes {slower}."]
+
+
+def fastest_at(fitted: Fitted, optimum: ScalingOptimum) -> str:
+    """Return the scale at which a program is fastest: ``about p = 420``."""
+    where = f"{fitted.parameter} = {_scale(fitted, optimum, optimum.at)}"
+    return where if optimum.at == fitted.points[0] else f"about {where}"
+
+
+def _scale(fitted: Fitted, optimum: ScalingOptimum, value: float) -> str:
+    """Return a scale as text: in full if it was given, else rounded."""
+    is_given = value in (float(fitted.points[0]), optimum.until)
+    return parameter_value(value) if is_given else rough_value(value)
+
+
+def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
+    """Return the growth of a call path as a predicate: ``is O(p)``."""
+    if not fitted.modelled[row]:
+        return "has no model"
+    growth = fitted.models.growth(row).text(fitted.parameter, pretty=pretty)
+    return f"is {growth}{from_text(fitted, row)}"
+
+
+def known_by(answer: Answer) -> list[str]:
+    """Return the basis of the cost at a target: the number of runs, or the extrapolation factor."""
+    if answer.repetitions:
+        return [f"measured, {counted(answer.repetitions, 'run')}"]
+    return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
+
+
+def target_text(answer: Answer) -> str:
+    """Return the target and the basis of its cost: ``p = 125 (measured, 3 runs)``."""
+    return f"{at_text(answer.fitted, answer.target)} ({'; '.join(known_by(answer))})"
+
+
+def _runs(measured: Measured, target: float) -> list[str]:
+    """Return the costs of the runs at a target, where the models give the answer."""
+    metric, point = measured.fitted.metric, measured.ran(target)
+    if point is None or not metric.additive:
+        return []
+    took = quantity(float(np.nansum(measured.fitted.measured[:, point])), metric.unit)
+    return [f"{counted(measured.repetitions(point), 'run')} there: {took}"]
+
+
+def model_notes(answer: Answer, *, style: TextStyle) -> list[str]:
+    """Return notes that compare the models with the measured total at the target."""
+    fitted, said, total = answer.fitted, answer.predicted_total, answer.total[0]
+    if fitted.is_measured_only:
+        return []
+    if answer.run_time is not None and answer.run_time.repetitions:
+        value = style.amount(answer.run_time.predicted, fitted.metric.unit)
+        return [f"The model predicts {value} (error {off_by(answer)})."]
+    if not answer.repetitions or not np.isfinite(said):
+        return []
+    value = style.amount(said, fitted.metric.unit)
+    known = answer.modelled_total / total if total > 0 else 1.0
+    part = f"; they cover {percent(known)} of the cost" * (1 - known >= _WORTH_A_WORD)
+    return [f"The models predict {value} (error {off_by(answer)}){part}."]
+
+
+def off_by(answer: Answer) -> str:
+    """Return the error of the run time's model, or of the models in total: ``+13 %``."""
+    run_time = answer.run_time
+    if run_time is not None and run_time.repetitions:
+        return _off(run_time.predicted, run_time.total[0])
+    return total_off_by(answer)
+
+
+def total_off_by(answer: Answer) -> str:
+    """Return the error of the models in total, over the call paths with a model: ``+13 %``."""
+    return _off(answer.predicted_total, answer.modelled_total)
+
+
+def _off(predicted: float, measured: float) -> str:
+    return signed_percent(float(deviation(np.array([predicted]), np.array([measured]))[0]))
+
+
+def missing_notes(ranking: Ranking) -> list[str]:
+    """Return a note on the share of the cost without a prediction, if it is worth mentioning."""
+    if not ranking.fitted.metric.additive or ranking.unmodelled_share < _WORTH_A_WORD:
+        return []
+    if ranking.repetitions or ranking.run_time is not None:
+        return []
+    missing = percent(ranking.unmodelled_share)
+    return [f"Call paths without a model are not included: {missing} of today's cost."]
+
+
+def culprit(ranking: Ranking) -> int:
+    """Return the row to name first.
+
+    In a ranking of inclusive values, it is the call path with the largest exclusive value in the
+    subtree of the first row.
+    """
+    worst = int(ranking.order[0])
+    if np.isinf(ranking.target):
+        return int(ranking.leader[worst])
+    if not ranking.inclusive:
+        return worst
+    end = int(ranking.fitted.experiment.tree.end[worst])
+    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
+
+
+def beyond(fitted: Fitted, target: float) -> str:
+    """Return the position of a target relative to the data: ``8 × the largest run``."""
+    ranges = {name: fitted.measured_range(name) for name in fitted.at(target)}
+    outside = {
+        name: value / ranges[name][1]
+        for name, value in fitted.at(target).items()
+        if not ranges[name][0] <= value <= ranges[name][1]
+    }
+    if not outside:
+        alone = fitted.never_combined(target)
+        return "no single run is as large in every parameter" if alone else "inside the data"
+    if any(times <= 1 for times in outside.values()):
+        return "below the smallest run"
+    if not fitted.held:
+        return f"{factor_text(outside[fitted.parameter])} × the largest run"
+    each = (f"{name} {factor_text(times)} ×" for name, times in outside.items())
+    return f"{', '.join(each)} the largest run"

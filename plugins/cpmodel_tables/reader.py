@@ -1,0 +1,113 @@
+"""Readers of files, by their names; the modules of a format are imported when a name matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+
+DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+JSON = (".json", ".json.gz")
+PARQUET = (".parquet",)
+EXPERIMENT = (".extra-p",)
+EXTRAP_TEXT = (".txt", ".txt.gz")
+LOGS = (".dat", ".log", ".out", ".txt", ".csv", ".result",
+        ".dat.gz", ".log.gz", ".out.gz", ".txt.gz", ".csv.gz")  # fmt: skip
+YAML = (".yaml", ".yml")
+PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
+
+
+class Format(Protocol):
+    """A format of files whose names match."""
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file has the format, by its beginning."""
+
+    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
+        """Return the runs in a file."""
+
+
+class _Reader:
+    """A reader of one format.
+
+    Attributes
+    ----------
+    format : module and name of the `Format`
+    """
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str]
+    description: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    format: ClassVar[tuple[str, str]]
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file has the format, by its name and its beginning."""
+        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
+            return Match.NO
+        return self._format().match(path)
+
+    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
+        """Return the runs in a file.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or its variant is not supported.
+        """
+        return self._format().open_runs(path)
+
+    def _format(self) -> Format:
+        module, name = self.format
+        found: Format = getattr(import_module(f"{__package__}.{module}"), name)()
+        return found
+
+
+class TableReader(_Reader):
+    """Reader of tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
+
+    name: ClassVar[str] = "tables"
+    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (*DELIMITED, *JSON_LINES, *JSON, *PARQUET)
+    format: ClassVar[tuple[str, str]] = ("tables", "Tables")
+
+
+class ExtrapReader(_Reader):
+    """Reader of Extra-P text, JSON and experiments. `TableReader` reads Extra-P's JSON Lines."""
+
+    name: ClassVar[str] = "extra-p"
+    description: ClassVar[str] = "Extra-P experiments, text and JSON"
+    suffixes: ClassVar[tuple[str, ...]] = (*EXPERIMENT, *JSON, *EXTRAP_TEXT)
+    format: ClassVar[tuple[str, str]] = ("extrap", "ExtrapFiles")
+
+
+class FoldedReader(_Reader):
+    """Reader of folded stacks, the input of flame graphs: ``main;solve;MPI_Send 12``."""
+
+    name: ClassVar[str] = "folded"
+    description: ClassVar[str] = "folded stacks, as for flame graphs"
+    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
+    format: ClassVar[tuple[str, str]] = ("profiles", "FoldedStacks")
+
+
+class HatchetReader(_Reader):
+    """Reader of node lists that Hatchet's ``to_literal`` returns, stored as JSON."""
+
+    name: ClassVar[str] = "hatchet"
+    description: ClassVar[str] = "Hatchet's literal as JSON"
+    suffixes: ClassVar[tuple[str, ...]] = JSON
+    format: ClassVar[tuple[str, str]] = ("profiles", "HatchetLiterals")
+
+
+class WorkflowReader(_Reader):
+    """Reader of results of workflow tools: JUBE, ReFrame, Ramble, Benchpark, Thicket."""
+
+    name: ClassVar[str] = "workflows"
+    description: ClassVar[str] = "results of JUBE, ReFrame, Ramble, Benchpark and Thicket"
+    suffixes: ClassVar[tuple[str, ...]] = (*JSON, *LOGS, *YAML, *PICKLE)
+    format: ClassVar[tuple[str, str]] = ("workflows", "Results")
