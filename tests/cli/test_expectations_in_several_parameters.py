@@ -11,6 +11,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.study import Study
 from several_laws import LAWS, SLOW, stored, write_runs
@@ -179,10 +180,11 @@ def test_growth_is_in_the_parameter_that_it_is_written_in(run, today, write):
 
 @pytest.mark.parametrize("n", [40.0, 400.0])
 def test_sums_are_modelled_where_they_are_held(today, n):
-    program = Subjects(Measured(Study(today).models().holding({"n": n})), None)
+    fitted = Study(today).models().holding({"n": n})
+    program = SumModels(fitted).of_subjects(Subjects(Measured(fitted), None))
     points = np.array([8.0, 128.0])
     law = sum(each(points, n) for each in LAWS.values())
-    assert program.models().values(points)[0] == pytest.approx(law, rel=0.1)
+    assert program.values(points)[0] == pytest.approx(law, rel=0.1)
 
 
 def test_what_is_held_has_a_value_in_bounds_and_rules(run, today, write):
