@@ -211,14 +211,6 @@ def test_json_tells_all_in_numbers(run, lulesh, expectations):
     assert (whole["unit"], whole["target"]) == ("s", 1000)
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl", "markdown"])
-def test_tables_have_a_row_per_expectation(run, stored, expectations, form):
-    outcome = run("check", stored, expectations, "-f", form)
-    assert outcome.status == 1
-    header = {"markdown": 2, "jsonl": 0}.get(form, 1)
-    assert len(outcome.out.splitlines()) == 6 + header
-
-
 def test_github_marks_the_lines_of_the_file(run, stored, expectations):
     outcome = run("check", stored, expectations, "-f", "github")
     assert outcome.status == 1
@@ -258,17 +250,6 @@ def test_files_that_exist_are_not_replaced_without_force(run, stored, expectatio
     assert path.read_text() == "mine"
     assert run("check", stored, expectations, "--junit", path, "--force").status == 1
     assert path.read_text().startswith("<?xml")
-
-
-def test_a_terminal_of_eighty_columns_is_not_overrun(run, stored, expectations, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    narrow = run("check", stored, expectations)
-    lines = [line for line in narrow.out.splitlines() if str(expectations.parent) not in line]
-    assert max(map(len, lines)) <= 80
-    monkeypatch.delenv("COLUMNS")
-    piped = run("check", stored, expectations)
-    assert piped.out.split() != narrow.out.split() or "…" not in narrow.out
-    assert "\x1b" not in piped.out
 
 
 def test_colour_is_never_alone_and_ascii_is_ascii(run, stored, expectations):

@@ -185,14 +185,6 @@ def test_the_centre_of_repetitions_is_that_of_base_for_both(run, before, after, 
         assert (centres[0] == "min") == (pair[0] == kept)
 
 
-@pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("options", [(), ("--target", "1000"), ("--target", "1000", "-i")])
-def test_a_comparison_fits_the_terminal(run, stored, lulesh, monkeypatch, width, options):
-    monkeypatch.setenv("COLUMNS", str(width))
-    told = run("--color", "never", "diff", lulesh, stored, *options)
-    assert max(len(line) for line in told.out.splitlines()) <= width
-
-
 def test_worse_is_red_and_better_green_only_where_colour_is_wanted(run, before, after):
     red, green = "\x1b[31m", "\x1b[32m"
     assert red in run("--color", "always", "diff", before, after).out

@@ -107,15 +107,6 @@ def test_programs_get_all_factors_of_both_schemes(run, growing, form):
     assert int(one["runs"]) == 0
 
 
-@pytest.mark.parametrize("width", [30, 40, 60, 80, 132])
-@pytest.mark.parametrize("target", [(), ("--target", "256")])
-def test_factors_fit_the_terminal(run, growing, monkeypatch, width, target):
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = run("--color", "never", "efficiency", growing, *target).out.splitlines()
-    assert max(len(line) for line in lines if str(growing) not in line) <= width
-    assert any("load bal" in line for line in lines)
-
-
 def test_a_pipe_gets_whole_lines_of_ascii(spawn, single):
     told = spawn("--ascii", "efficiency", single)
     assert told.status == 0, told.err
@@ -154,16 +145,6 @@ def test_values_of_other_parameters_are_checked(run, growing):
 
 def test_a_time_must_be_a_time(run, single):
     run("efficiency", single, "-m", "nothing").fails(2, "no metric 'nothing'")
-
-
-def test_the_factors_are_drawn_as_well(run, growing, tmp_path):
-    pytest.importorskip("matplotlib", reason="plots need matplotlib: the extra [plot]")
-    path = tmp_path / "fig.svg"
-    told = run("efficiency", growing, "--target", "256", "--plot", path)
-    assert told.status == 0, told.err
-    drawn = path.read_text()
-    assert "communication efficiency" in drawn
-    assert "256" in drawn
 
 
 def test_a_target_of_a_configuration_file_does_not_stop_a_single_run(

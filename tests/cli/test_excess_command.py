@@ -13,22 +13,6 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_losses_of_profiles_are_told_with_their_hot_path(run, lulesh):
-    told = run("excess", lulesh)
-    assert told.status == 0
-    assert told.out.startswith("From p = 1 to 125, 98 % of the time is lost")
-    assert "sum check: the lines add up to the total" in told.out
-    assert "unmatched: 25 call paths at p = 125 only" in told.out
-    assert f"next: cpmodel excess {lulesh} --view bottom-up" in told.out
-    assert "share of the time at that scale" in told.out
-
-
-@pytest.mark.parametrize("scales", [("--pair", "8,125"), ("--base", "27")])
-def test_the_next_command_compares_the_same_scales(run, stored, scales):
-    told = run("excess", stored, *scales)
-    assert " ".join(["--view bottom-up", *scales]) in " ".join(told.out.split())
-
-
 def test_sums_over_processes_are_said_to_be_brought_back_to_one(run, lulesh):
     told = run("excess", lulesh, "--locations", "sum", "--pair", "8,125")
     assert "time, sum over processes / p · weak" in told.out
@@ -47,30 +31,6 @@ def test_a_scale_that_is_missing_because_its_run_is_broken_is_named(run, series)
 
 def test_a_stored_experiment_needs_no_profiles(run, stored, lulesh):
     assert run("excess", stored, "-f", "csv").out == run("excess", lulesh, "-f", "csv").out
-
-
-@pytest.mark.parametrize("width", [40, 60, 80, 132])
-@pytest.mark.parametrize("pair", [(), ("--pair", "8,125")])
-@pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
-def test_excess_work_fits_the_terminal(run, stored, monkeypatch, width, view, pair):
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = run("--color", "never", "excess", stored, "--view", view, *pair).out.splitlines()
-    # Lines do not break inside names of files.
-    assert max(len(line) for line in lines if str(stored) not in line) <= width
-    header = lines[lines.index("") + 1]
-    assert header.split()[-1] in {"path", "function", "callers"}
-    assert {"excess" if pair else "p=125", "own"} <= set(header.split())
-    assert width == 40 or "reading" in header
-
-
-@pytest.mark.parametrize("width", [40, 60])
-def test_the_formula_stays_in_one_piece(run, stored, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    for scaling, formula in (
-        ("weak", "X = (C_q - C_p) / T_q"),
-        ("strong", "X = (q C_q - p C_p) / (q T_q)"),
-    ):
-        assert f"\n{formula}\n" in run("excess", stored, "--scaling", scaling).out
 
 
 def test_all_views_lose_the_same(run, stored):

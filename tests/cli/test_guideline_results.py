@@ -54,15 +54,6 @@ def cases(path):
 # Matrices.
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_the_matrix_fits_a_terminal(run, planted, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    outcome = run("guidelines", planted, "--matrix")
-    assert outcome.status == 0
-    assert max(map(len, outcome.out.splitlines())) <= width
-    assert "***" in outcome.out
-
-
 def test_the_matrix_in_a_pipe_is_one_block_with_all_marks(run, planted):
     rows = run("guidelines", planted, "--matrix").out.splitlines()
     (row,) = [row for row in rows if row.endswith("Allreduce ≤ Reduce + Bcast")]

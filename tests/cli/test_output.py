@@ -14,7 +14,6 @@ from importlib.util import find_spec
 
 import networkx as nx
 import pytest
-from rich.cells import cell_len
 
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
@@ -156,14 +155,6 @@ def test_what_was_read_has_no_target_and_no_metric(run, stored):
         run("info", stored, *words).fails(2, "--diagnostics")
 
 
-def test_a_ranking_ends_with_rest_total_and_what_is_next(run, stored):
-    out = run("rank", stored, *RANK, "--top", "3").out
-    assert sum(bool(re.match(r" *[123] ", line)) for line in out.splitlines()) == 3
-    assert re.search(r"\d+ others$", out, flags=re.MULTILINE)
-    assert re.search(r"total$", out, flags=re.MULTILINE)
-    assert re.search(r"^next: cpmodel show .* @\w{7} --target 262144$", out, flags=re.MULTILINE)
-
-
 def test_what_is_next_can_be_typed_as_it_stands(run, lulesh):
     options = ("--target", "64", "-m", "visits", "--exponents", "0,1", "-i")
     out = run("rank", lulesh, *options).out
@@ -245,29 +236,6 @@ def test_a_selection_keeps_the_places_of_the_whole_ranking(run, stored):
     assert 0 < len(some) < len(whole)
     assert all("MPI_" in row["callpath"] for row in some)
     assert all(whole[row["id"]] == row["rank"] for row in some)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("rank", *RANK),
-        ("rank", "--target", "inf"),
-        ("rank", *RANK, "-i", "--by", "loss"),
-        ("info",),
-        ("show", "**/CalcForceForNodes/MPI_Waitall"),
-    ],
-)
-@pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("ascii_only", [False, True])
-def test_no_line_is_wider_than_the_terminal(run, stored, monkeypatch, arguments, width, ascii_only):
-    monkeypatch.setenv("COLUMNS", str(width))
-    name, *options = arguments
-    outcome = run(*(["--ascii"] if ascii_only else []), name, stored, *options)
-    assert outcome.status == 0
-    # A command for pasting never breaks inside a word, even if a path is wider.
-    lines = [line for line in outcome.out.splitlines() if str(stored) not in line]
-    assert max(map(cell_len, lines)) <= width
-    assert outcome.out.isascii() is ascii_only
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -377,16 +345,6 @@ def test_the_graph_reads_back_with_models_and_predictions(run, stored, tmp_path)
     assert dot.count(" -> ") == graph.number_of_edges()
 
 
-@pytest.mark.parametrize("what", ["models", "values", "ranking"])
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_everything_can_be_exported_as_a_table(run, stored, what, form):
-    outcome = run("export", stored, "--what", what, "-f", form)
-    assert outcome.status == 0
-    made = rows(outcome.out) if form == "csv" else json.loads(outcome.out)["rows"]
-    assert len(made) > 70
-    assert {"callpath", "id"} <= set(made[0])
-
-
 def test_an_export_needs_a_format(run, stored):
     run("export", stored).fails(2, "no format")
 
@@ -448,22 +406,3 @@ def test_reading_is_verified_value_by_value(run, series):
     assert outcome.status == 0
     assert outcome.out.count("agrees") == 10
     assert "all agree" in outcome.err
-
-
-def test_one_scaling_or_the_other_can_be_told(run, stored):
-    assert "strong scaling (as told)" in run("rank", stored, *RANK, "--scaling", "strong").out
-    strong = json.loads(run("rank", stored, *RANK, "--scaling", "strong", "-f", "json").out)
-    assert strong["scaling"] == "strong"
-
-
-def test_marks_of_trust_are_explained(run, stored):
-    assert "four marks" in run("rank", stored, *RANK, "--explain-trust").err
-
-
-@pytest.mark.parametrize(
-    "locations", ["max", "mean", "median", "min", "sum", "imbalance", "geomean"]
-)
-def test_every_reduction_over_processes_can_be_ranked(run, series, locations):
-    outcome = run("rank", series(), *RANK, "--locations", locations)
-    assert outcome.status == 0
-    assert f"{locations} over processes" in outcome.out

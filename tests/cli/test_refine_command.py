@@ -140,16 +140,6 @@ def test_hostile_names_do_not_leave_the_filter(run, series, tmp_path):
     rules(path.read_text())
 
 
-@pytest.mark.parametrize("width", [60, 80, 100])
-def test_lines_fit_a_narrow_terminal(run, lulesh, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    done = run("refine", lulesh, *TARGET)
-    assert done.status == 0
-    # The command for the next step can be pasted, so no word of it is broken.
-    lines = done.out.partition("\nnext: ")[0].splitlines()
-    assert max(map(len, lines)) <= width
-
-
 def test_ascii_output_has_no_other_characters(run, lulesh):
     assert run("--ascii", "refine", lulesh, *TARGET).out.isascii()
 

@@ -118,30 +118,12 @@ def test_a_file_that_exists_is_kept_unless_forced(run, stored, tmp_path):
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.parametrize("words", [("--target", "inf"), ("-i",), ("-m", "visits"), ("--at", "p=8")])
-def test_every_question_has_a_page(run, lulesh, words):
-    done = run("report", lulesh, *words)
-    assert done.status == 0, done.err
-    assert "<h1>" in done.out
-
-
-def test_the_command_report_is_listed_in_the_help(run):
-    assert "report" in run("--help").out
-
-
 def test_the_page_has_the_factors_of_efficiency(run, lulesh):
     page = run("report", lulesh, "--target", "1000").out.replace("\N{NO-BREAK SPACE}", " ")
     section = page.partition('<section id="efficiency"')[2].partition("</section>")[0]
     assert "predicted at p = 1000" in section
     assert "communication efficiency" in section
     assert "LagrangeLeapFrog" in section
-
-
-def test_the_page_of_a_store_says_why_it_has_no_factors(run, stored):
-    page = run("report", stored).out
-    section = page.partition('<section id="efficiency"')[2].partition("</section>")[0]
-    assert "a store has no values of single processes" in section
-    assert "<table" not in section
 
 
 def test_the_page_of_a_count_has_no_factors(run, lulesh):

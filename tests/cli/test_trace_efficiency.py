@@ -79,19 +79,6 @@ def test_factors_multiply_and_stay_within_their_bounds(run, tmp_path):
         assert value["parallel_efficiency"] == pytest.approx(product)
 
 
-@pytest.mark.parametrize("width", [30, 60, 100])
-def test_text_has_one_column_per_trace(run, tmp_path, monkeypatch, width):
-    monkeypatch.setenv("COLUMNS", str(width))
-    paths = [traced(tmp_path / f"app.p{p}", p, side_by_side(STEP)) for p in (4, 2)]
-    told = run("--color", "never", "trace", "efficiency", *paths)
-    assert told.status == 0, told.err
-    lines = told.out.splitlines()
-    assert lines[0].startswith("app: parallel")
-    assert max(map(len, lines)) <= width
-    header = next(line for line in lines if line.lstrip().startswith("p="))
-    assert header.split() == (["p=4", "factor"] if width == 30 else ["p=2", "p=4", "factor"])
-
-
 def test_a_specification_is_refused(run, tmp_path):
     path = traced(tmp_path / "app.p2", 2, relay(0))
     assert run("trace", "spec", path, "-o", tmp_path / "app.json").status == 0

@@ -63,22 +63,6 @@ def seconds(run, *arguments):
     return [one["seconds"] for one in json.loads(done.out)["platforms"]]
 
 
-def test_the_run_time_has_parts_and_lines(run, line):
-    done = run("trace", "replay", line)
-    assert done.status == 0, done.err
-    text = done.out.splitlines()
-    assert text[0] == "app: 200 operations of 4 ranks"
-    assert text[1].startswith("infiniband: ")
-    assert "% computation" in text[1]
-    assert text[2].startswith("the run of the trace took ")
-    assert text[3].startswith("with the computation of the trace, round by round: ")
-    assert text[5].split() == [
-        "line", "share", "compute", "in", "calls", "waiting", "slowest", "rank", "call",
-    ]  # fmt: skip
-    assert any(row.endswith("MPI_Waitall in halo") for row in text)
-    assert text[-1].endswith("MPI_Alltoall in main")
-
-
 def test_lines_are_those_of_the_specification(run, line):
     spec = run("trace", "spec", line).out.split("\n\n")[1].splitlines()
     found = rows(run("trace", "replay", line, "-f", "csv").out)

@@ -23,15 +23,6 @@ def test_views_show_what_the_ranking_says(run, stored):
             assert ours == theirs or float(ours) == pytest.approx(float(theirs), rel=1e-9)
 
 
-@pytest.mark.parametrize("view", ["top-down", "bottom-up", "flat"])
-def test_views_fit_a_narrow_terminal(run, stored, monkeypatch, view):
-    monkeypatch.setenv("COLUMNS", "80")
-    told = run("--color", "never", "views", stored, "--target", "1000", "--view", view)
-    assert "at p = 1000 (8 × the largest run; " in told.out
-    assert max(len(line) for line in told.out.splitlines()) <= 80
-    assert "sum check: the lines add up to the total" in told.out
-
-
 def test_values_by_themselves_or_with_callees_can_lead_in_every_view(run, stored):
     asked = ("views", stored, "--target", "1000", "--view", "flat", "-n", "1", "-f", "json")
     of_itself = json.loads(run(*asked).out)["rows"][0]["path"]

@@ -43,10 +43,6 @@ def test_calls_that_take_longer_are_not_explained(run, series):
     assert "why: unexplained" in run("why", series(), "main/g", "--target", "64").out
 
 
-def test_a_constant_has_no_cause(run, series):
-    assert "why: -\nThe time does not grow." in run("why", series(), "main/f").out
-
-
 def test_a_ranking_has_a_column_of_causes(run, more_calls):
     done = run("rank", more_calls, "--target", "64", "-f", "csv", "--columns", "callpath,why")
     assert "main/g,more work" in done.out

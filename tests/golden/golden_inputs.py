@@ -25,6 +25,7 @@ import tau_writer
 import tuned_library
 import workflow_files
 from callpath_modeler import LoadOptions, fit, load, store
+from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from communication import HALVES, everything, exchange, head_to_head, traced, uneven
 from patterns import ring, stencil2
 from several_laws import LAWS as IN_TWO_PARAMETERS
@@ -209,6 +210,16 @@ BACK = {
     "main/step": lambda p: 1.0 if p < 16 else 3.0,
     "main/rare": lambda p: 0.001 * p**2,
 }
+CHAIN = "main/start/run/TimeLoop::advance/Integrator::step/Stage::apply/solve"
+IN_A_CHAIN = {
+    "main": lambda p: 1.0 + 0 * p,
+    **{CHAIN.rsplit("/", k)[0]: lambda p: 0.0 * p for k in range(5, 0, -1)},
+    CHAIN: lambda p: 0.1 * p,
+    f"{CHAIN}/compute": lambda p: 5.0 + 0 * p,
+    "main/output": lambda p: 0.0 * p,
+    "main/output/write": lambda p: 2.0 + 0 * p,
+}
+INPUTS["chain.csv"] = of_one(IN_A_CHAIN, 10)
 INPUTS["steps.csv"] = of_one(BACK, 9, (2, 4, 8, 16, 32, 64, 128))
 
 
@@ -236,6 +247,45 @@ def sites(path: Path, _: Callable) -> None:
     path.mkdir()
     call_sites.write_series(path, source="src/main.c")
     call_sites.write_source(path / "app.p64" / "src")
+
+
+@made("bare-sites")
+def sites_without_source(path: Path, _: Callable) -> None:
+    path.mkdir()
+    call_sites.write_series(path, source="src/main.c")
+
+
+# Cost per process at p = 4 and 64, with the excess work of LBMHD (strong scaling: 53, 17 and 14 %)
+# and of MILC (weak scaling: 33, 22 and 10 %) in Coarfa et al. (ICS 2007).
+LBMHD = {
+    "mhd": (720.0, 67.0),
+    "mhd/caf_allsum_dp": (16.0, 18.0),
+    "mhd/decomp": (16.0, 15.0),
+    "mhd/stream": (0.0, 0.0),
+}
+MILC = {"main": (64.0, 65.0), "main/wait_gather": (2.0, 24.0), "main/do_gather": (1.0, 11.0)}
+
+
+def published(costs: Mapping[str, tuple[float, float]]) -> Make:
+    """Return the maker of HPCToolkit databases with these costs at p = 4 and 64."""
+
+    def make(path: Path, _: Callable) -> None:
+        for k, p in enumerate((4, 64)):
+            known, own = [Scope(-1, Kind.FUNCTION, "main thread")], [0.0]
+            for name, cost in costs.items():
+                caller, _, last = name.rpartition("/")
+                parent = [*costs].index(caller) + 1 if caller else 0
+                known.append(Scope(parent, Kind.FUNCTION, last, f"{last}.c", 1))
+                own.append(cost[k])
+            ranks = [Measured({"RANK": r, "THREAD": 0}, {"REALTIME (sec)": own}) for r in range(p)]
+            path.mkdir(exist_ok=True)
+            write_database(path / f"app.p{p}", known, ranks)
+
+    return make
+
+
+INPUTS["lbmhd"] = published(LBMHD)
+INPUTS["milc"] = published(MILC)
 
 
 @made("efficient")

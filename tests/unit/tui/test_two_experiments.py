@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from driver import GIVEN, answer, drive
-from test_screens import compared
 from test_session import text
 
 from callpath_modeler.analysis.pair_forecast import PairInputs
@@ -61,37 +60,6 @@ def beside(base, **given):
 def single(costs):
     made = experiment({path: [cost] for path, cost in costs.items()}, (64.0,))
     return made, Study(made).measured()
-
-
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-@pytest.mark.parametrize(
-    ("name", "keys"),
-    [
-        ("two series", ""),
-        ("two series, flat", "3"),
-        ("two series, callers", "2"),
-        ("two series, help", "?"),
-    ],
-)
-def test_two_series_are_as_they_were(series, name, keys, size):
-    base, new = series
-
-    async def steps(screen):
-        await screen.press()  # the comparison is there
-        await compared(name, size, keys)(screen)
-
-    drive(steps, new, size=size, given=beside(base, other="old"))
-
-
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-def test_two_single_runs_are_as_they_were(size):
-    (base, _), (new, shown) = single(OLD), single(NEW)
-
-    def compare(_, fitted, predicted):
-        return PairInputs(fitted, differences_of(base, new), ("a", "b"), predicted=predicted)
-
-    steps = compared("two single runs", size, ["d", *"old", "enter"])
-    drive(steps, shown, size=size, target=64.0, given=replace(GIVEN, compare=compare))
 
 
 def test_a_key_opens_two_experiments_in_the_view_on_the_screen_and_leads_back(series):
