@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from callpath_modeler import loading, pipeline
+from callpath_modeler import loading
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.cli import browse, page_server, waiting_connections
@@ -150,8 +150,7 @@ def test_the_first_page_has_the_view_of_the_command_line(stored):
 @pytest.mark.parametrize(("scales", "target"), [((125,), 125.0), ((8, 125), 125.0)])
 def test_one_scale_and_two_scales_have_a_page(lulesh, scales, target):
     condition = f"p>={scales[0]}" if len(scales) == 1 else "p>4"
-    load = pipeline.LoadOptions(where=condition)
-    made = loading.load([lulesh], load)
+    made = loading.load([lulesh], loading.LoadOptions(where=condition))
     pairs = [scales] if len(scales) == 2 else []
     fitted = Study(made).measured("time", pairs=pairs)
     line = [str(lulesh), *(["--pair", "8,125"] if pairs else ["--where", condition])]
