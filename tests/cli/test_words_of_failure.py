@@ -8,8 +8,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,19 +31,23 @@ def table(tmp_path):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 300 kB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
+def small_disk():
+    """A file system of 300 kB.
+
+    It is not in a folder of pytest, which could not delete it after a run that was killed.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="small-disk-"))
     words = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:
         mounted = False
     if not mounted:
+        folder.rmdir()
         pytest.skip("only root can mount a file system")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+    folder.rmdir()
 
 
 def fill(folder):
