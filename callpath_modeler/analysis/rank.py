@@ -60,6 +60,10 @@ class Ranking(Answer, RankingPlotMixin):
 
     Attributes
     ----------
+    inputs : values that do not depend on the target
+    target : value of the parameter; ``inf`` = ranked by growth alone
+    costs : costs at the target, measured or predicted
+    bands : source of bands; None = at infinity
     by : criterion of the order
     inclusive : True if values include callees
     own : exclusive predictions, with the additive numbers of bands of sums
