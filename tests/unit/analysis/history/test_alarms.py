@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.history.alarms import AlarmRule, _Replay, replay
-from callpath_modeler.analysis.history.evidence import Sums
+from callpath_modeler.analysis.history.evidence import (
+    Sums,
+    log_factors,
+    record_weights,
+    splits,
+)
 
 
 def series(*parts, seed=0, sd=0.01):
@@ -272,9 +277,12 @@ def test_a_change_is_measured_up_to_the_next_one_of_the_same_series():
         assert each.change == pytest.approx(after.mean() - before.mean())
 
 
-def test_a_small_change_after_a_large_one_is_found_in_one_of_two_series():
-    """Evidence of the second change begins after the first one, also with a short window."""
-    values = np.concatenate([series((20, 0.0), (20, 10.0), (20, 10.5)), series((60, 0.0), seed=1)])
+def test_a_change_back_to_the_mean_is_found_in_one_of_two_series():
+    """Evidence of the second change begins after the first one, also with a short window.
+
+    The last level is the mean of all records before it.
+    """
+    values = np.concatenate([series((20, 0.0), (20, 10.0), (20, 5.0)), series((60, 0.0), seed=1)])
     rule = AlarmRule(window=8)
     found = replay(values, np.zeros(values.shape), np.full(2, 0.5), rule).alarms
     assert [(each.row, each.likely) for each in found] == [(0, 20), (0, 40)]
@@ -287,3 +295,18 @@ def test_the_interval_leaves_out_a_fortieth_of_the_probability_at_both_ends():
     (found,) = alarms(values, memory=200, window=200)
     assert (found.earliest, found.latest) == (22, 98)
     assert 20 <= found.likely <= 100
+
+
+def test_the_evidence_is_the_average_of_the_factors_of_all_records():
+    values = series((20, 0.0), (4, 0.06))
+    (found,) = alarms(values)
+    end = found.raised + 1
+    after = [n for n in (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20) if n <= end - 2]
+    changes = end - np.array([after])
+    start, ends = np.zeros_like(changes), np.full_like(changes, end)
+    sums = Sums.of(values, np.zeros(values.shape))
+    compared = splits(sums, start, changes, ends, 2, AlarmRule().least_sd)
+    factors = np.exp(log_factors(compared.t, compared.dof, compared.size))
+    average = (record_weights(end)[changes] * factors).sum()
+    # The first alarm of a series has half of the rate of five in a hundred.
+    assert found.evidence == pytest.approx(np.log(average * 0.05 / 2))
