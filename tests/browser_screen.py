@@ -15,6 +15,14 @@ class Screen:
         await self.app.workers.wait_for_complete()
         await self.pilot.pause()
 
+    async def settle(self):
+        """Wait until the screen stays, because a key may start work after it was handled."""
+        before: list[str] = []
+        while before != self.lines:
+            before = self.lines
+            await self.app.workers.wait_for_complete()
+            await self.pilot.pause(0.05)
+
     @property
     def lines(self):
         """The lines of the screen as text."""

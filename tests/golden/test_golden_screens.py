@@ -22,6 +22,7 @@ async def screens(browser: Browser, session: Session) -> str:
         screen = Screen(browser, pilot)
         for words, keys in session.keys:
             await screen.press(*keys)
+            await screen.settle()
             lines = "".join(f"{line}\n" for line in screen.lines)
             parts.append(f"--- {words or 'start'}\n{lines}")
     return "".join(parts)
