@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import mmap
 import random
 import subprocess
 import sys
@@ -156,9 +157,12 @@ def test_an_input_that_takes_all_memory_is_stopped_and_counts_as_beyond_its_boun
 def test_the_search_keeps_the_inputs_whose_costs_grow(tmp_path):
     def read(path):
         lines = path.read_text("latin-1").splitlines()
-        # Each pair of lines takes memory, as in a table of rows times columns.
-        held = bytearray(len(lines) ** 2)
-        raise InputError(f"{len(held)} bytes", hint="fewer lines")
+        # Each pair of lines takes memory, as in a table of rows times columns. These are new pages,
+        # because a process that ran other tests may have as much free memory already.
+        size = len(lines) ** 2
+        with mmap.mmap(-1, size) as held:
+            held.write(bytes(size))
+        raise InputError(f"{size} bytes", hint="fewer lines")
 
     seed = b"a,1\nb,2\n"
     target = Target("quadratic", Single("a.csv"), read, lambda: [seed])
