@@ -12,9 +12,10 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict
-from callpath_modeler.analysis.run_time import larger, run_time_at
+from callpath_modeler.analysis.run_time import reconciled, run_time_at
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.experiment import Experiment
@@ -25,11 +26,12 @@ NOTES = """\
 The table shows predictions of the run time, which is the inclusive time of the program on the
 slowest process. *Sum* adds the means of the call paths. The *rest* is the run time less that sum,
 modelled as a separate series. *Weighted* is the mean of two logarithms, weighted by their
-precision: the model of the run time, and sum plus rest. *Bounded* is the larger of the model of the
-run time and the sum. This is the value that cpmodel states. Largest: the largest scale of every
-series, predicted from the others. All: every scale from the fourth on, predicted from the first
-three, four, and so on. Holds is the share of 95 % bands that contain the measured run time. Width
-is the median ratio of the upper to the lower end.
+precision: the model of the run time, and sum plus rest. *Larger* is the larger of the model of the
+run time and the sum, and so are its ends. *Stated* is what cpmodel states: the model of the run
+time, unless the sum is larger, and then the weighted mean of both. The truth is the mean of the
+runs. Largest: the largest scale of every series, predicted from the others. All: every scale from
+the fourth on, predicted from the first three, four, and so on. Holds is the share of 95 % bands
+that contain the measured run time. Width is the median ratio of the upper to the lower end.
 """
 
 _LEAST_POINTS = 3
@@ -136,7 +138,10 @@ def _predictions(experiment: Experiment) -> Iterator[_Told]:
                 "sum": sums,
                 "sum and rest": with_rest,
                 "weighted": _weighted(alone.total, with_rest),
-                "bounded": larger(alone.total, sums),
+                "larger": _larger(alone.total, sums),
+                "stated": reconciled(
+                    *(Band(*map(np.atleast_1d, each)) for each in (alone.total, sums))
+                ).at(0),
             }
             yield _Told(truth, known == len(points) - 1, totals)
 
@@ -156,6 +161,12 @@ def _with_rest(fitted: Fitted, target: float) -> Total:
     added = own.added.sum(axis=0) + np.nan_to_num(addable(models, at, band)[0, 0])
     low, high = ends_of_sums(value, added)
     return float(value), float(low), float(high)
+
+
+def _larger(one: Total, other: Total) -> Total:
+    """Return the larger value, and the larger ends."""
+    value = max(one[0], other[0])
+    return value, min(max(one[1], other[1]), value), max(one[2], other[2], value)
 
 
 def _weighted(one: Total, other: Total) -> Total:

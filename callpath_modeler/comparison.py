@@ -17,7 +17,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
-from callpath_modeler.modeling import Aggregate
+from callpath_modeler.modeling import Centre
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit, fit_options_of
 from callpath_modeler.profile.experiment import Experiment
@@ -68,7 +68,7 @@ def compare(
     inclusive: bool = False,
     predicted: bool = False,
     confidence: float = 0.95,
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
     jobs: int = 1,
     executor: Executor | None = None,
 ) -> Compared:

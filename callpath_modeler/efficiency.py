@@ -25,7 +25,6 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
-from callpath_modeler.modeling import Centre
 from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.modeling.row_quantiles import as_normal, scores
 from callpath_modeler.pipeline import FitOptions, fit
@@ -121,13 +120,12 @@ def efficiency_of(
     """
     parameter = options.parameter
     at, held = _asked(experiment, question.scale(parameter), parameter)
-    aggregate: Centre = "median" if options.aggregate == "auto" else options.aggregate
     name = experiment.metric(question.metric).name
-    found = measured_efficiency(experiment, name, parameter, held=held, aggregate=aggregate)
+    found = measured_efficiency(experiment, name, parameter, held=held, aggregate=options.aggregate)
     findings = [*experiment.findings, *memory_findings(found.experiment)]
     if at is not None and at not in found.scales:
         try:
-            found, more = _predicted(found, at, replace(options, aggregate=aggregate), whole=whole)
+            found, more = _predicted(found, at, options, whole=whole)
             findings += more
         except DataError:
             if question.is_target_required:

@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectation_text import ExcessExpectation
 from callpath_modeler.analysis.expectations.growths import growth_ideal
@@ -149,8 +148,7 @@ def ideal_between(
         return None
     line = measured_line(experiment, fit_options.parameter, held or {})
     one = experiment.metric(metric)
-    centre = aggregate_for(experiment, one.name, line.parameter, fit_options.aggregate)
-    runs = ComparedRuns.between(experiment, one, line, centre)
+    runs = ComparedRuns.between(experiment, one, line, fit_options.aggregate)
     return expected_costs(expectation, runs, another)
 
 

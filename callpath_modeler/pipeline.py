@@ -26,7 +26,7 @@ from callpath_modeler.argument_checks import (
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
-from callpath_modeler.modeling import Aggregate, Method, Models, SearchSpace
+from callpath_modeler.modeling import Centre, Method, Models, SearchSpace
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.parallel import WorkerPool, worth
 from callpath_modeler.printable import shell_word
@@ -60,7 +60,7 @@ class FitOptions:
         cross-validation
     space : terms of hypotheses; None = those of the method
     folds : number of folds of the cross-validation of the classic method; None = leave one out
-    aggregate : centre of the repetitions; ``"auto"`` = the one that scatters least
+    aggregate : centre of the repetitions
     confidence : probability that a band holds a measurement
     jobs : largest number of processes or threads; 0 = one for each processor. The models are the
         same for every number
@@ -71,14 +71,14 @@ class FitOptions:
     method: Method = "mixture"
     space: SearchSpace | None = None
     folds: int | None = None
-    aggregate: Aggregate = "auto"
+    aggregate: Centre = "mean"
     confidence: float = 0.95
     jobs: int = field(default=1, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_choice(self.method, get_args(modeling.Method), "method")
-        check_choice(self.aggregate, get_args(modeling.Aggregate), "aggregate")
+        check_choice(self.aggregate, get_args(modeling.Centre), "aggregate")
         check_type(self.space, (SearchSpace, NoneType), "space")
         check_probability(self.confidence, "--confidence")
         check_count(self.jobs, 0, "--jobs")

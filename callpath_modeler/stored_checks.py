@@ -103,7 +103,7 @@ def check_models(
     if not {*names} <= {parameter.name for parameter in experiment.parameters}:
         raise ValueError("the experiment lacks a parameter of the models")
     _check_points(models, names, experiment.runs)
-    from callpath_modeler.modeling import Aggregate
+    from callpath_modeler.modeling import Centre
 
     expected = {
         "parameter": ",".join(names),
@@ -113,7 +113,7 @@ def check_models(
     }
     told = {**settings}
     repetitions, folds = told.pop("repetitions", ""), told.pop("cross-validation", "")
-    if told != expected or repetitions not in get_args(Aggregate) or not _FOLDS.fullmatch(folds):
+    if told != expected or repetitions not in get_args(Centre) or not _FOLDS.fullmatch(folds):
         raise ValueError("the settings are not those of the models")
 
 

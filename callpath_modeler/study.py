@@ -23,7 +23,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions, load, load_both, load_groups
-from callpath_modeler.modeling import Aggregate
+from callpath_modeler.modeling import Centre
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit, fit_settings
 from callpath_modeler.profile.experiment import Experiment
@@ -147,7 +147,7 @@ class Study(HtmlReprMixin):
             self._models[name, options] = found or fit(experiment, name, options)
         return self._models[name, options]
 
-    def centre(self, metric: str | None = None, parameter: str | None = None) -> Aggregate:
+    def centre(self, metric: str | None = None, parameter: str | None = None) -> Centre:
         """Return the centre of repetitions that `models` use, without making them."""
         experiment, options = self.experiment(metric), self._fitting(parameter)
         found = self._stored(experiment, experiment.metric(metric).name, options)

@@ -100,11 +100,6 @@ class Answer(ProgramCosts):
         """Size of nodes, [call paths, 1]: the value, or the share at infinity."""
         return self.costs.decides
 
-    @property
-    def whole(self) -> float:
-        """Sum of `decides`; 0 = there is nothing."""
-        return self.costs.whole
-
     @cached_property
     def leads(self) -> Costs:
         """Values that the hot path follows: losses of a comparison, else `decides`."""

@@ -283,7 +283,7 @@ def measured_efficiency(
     parameter: str | None = None,
     *,
     held: Mapping[str, float] | None = None,
-    aggregate: Centre = "median",
+    aggregate: Centre = "mean",
 ) -> Efficiency:
     """Return the factors of efficiency at the measured scales.
 

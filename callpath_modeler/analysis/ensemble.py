@@ -13,7 +13,6 @@ from types import NoneType
 
 import numpy as np
 
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.excess import (
     Excess,
     Loss,
@@ -35,7 +34,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
-from callpath_modeler.modeling import Aggregate, Centre, centre
+from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
@@ -199,7 +198,7 @@ def losses(
     held: Mapping[str, float] | None = None,
     pair: Pair | Sequence[Pair] | None = None,
     base: float | None = None,
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
     ideal: Ideal | None = None,
 ) -> Losses:
     """Return the excess work of every call path between measured scales.
@@ -211,7 +210,7 @@ def losses(
     parameter : name of the parameter; None = p if it varies
     held : measured values of other parameters; by default the largest ones
     pair, base : two scales or several pairs of scales, or the smaller scale of all pairs
-    aggregate : centre of repetitions; ``"auto"`` = the same as for models of the metric
+    aggregate : centre of repetitions
     ideal : expected costs; None = perfect weak or strong scaling, as the program scales
 
     Returns
@@ -238,12 +237,11 @@ def losses(
         raise no_excess_work(chosen)
     line = measured_line(experiment, parameter, settings_of(held or {}, "held"))
     parameter = line.parameter
-    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     if line.held:
         experiment = with_scaling_of(experiment.at(line.held))
     ideal = ideal or ScalingIdeal(scaling_over(experiment, parameter))
     base = None if base is None else target_of(base, what="base")
-    return _losses_along(experiment, chosen, line, ideal, how, pairs_of(pair), base)
+    return _losses_along(experiment, chosen, line, ideal, aggregate, pairs_of(pair), base)
 
 
 def measured_excess_of(fitted: Fitted, more: Sequence[Pair] = ()) -> list[Excess]:

@@ -19,7 +19,6 @@ from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.ideals import ideal_cost, ideal_of, scaling_over
 from callpath_modeler.argument_checks import check_type, parse_enum
@@ -27,7 +26,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
-from callpath_modeler.modeling import Aggregate, centre
+from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.modeling.constants.sums import COLUMNS
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
@@ -164,7 +163,7 @@ def measured_excess(
     parameter: str,
     base: float,
     scale: float,
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
 ) -> Excess:
     """Return the excess work between two measured scales.
 
@@ -176,7 +175,7 @@ def measured_excess(
     metric : name of the metric
     parameter : name of the parameter of `base` and `scale`
     base, scale : the smaller and the larger scale
-    aggregate : centre of repetitions; ``"auto"`` = the same as for models of the metric
+    aggregate : centre of repetitions
 
     Returns
     -------
@@ -194,12 +193,11 @@ def measured_excess(
     (ICS 2007), the equations for strong and weak scaling.
     """
     check_type(experiment, Experiment, "experiment")
-    how = aggregate_for(experiment, metric, parameter, aggregate)
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):
         index = np.flatnonzero(points == target_of(point, what="scale"))
-        here = centre(values[:, index], how)
+        here = centre(values[:, index], aggregate)
         if np.isnan(here).all():
             raise UsageError(
                 f"{metric} was not measured at {setting_text({parameter: point})}",

@@ -17,6 +17,7 @@ from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.sample import in_chunks, pool_of, sample_at
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import centre as centre_of
 from callpath_modeler.modeling.mixture.repetition_noise import Pool
 
 Sums = Callable[[FloatArray], FloatArray]
@@ -74,7 +75,12 @@ class Measured:
 
     def repetitions(self, point: int) -> int:
         """Return the number of runs of a point."""
-        return int((~np.isnan(self._totals[0, point])).sum())
+        return len(self.totals(point))
+
+    def totals(self, point: int) -> FloatArray:
+        """Return the total of each run of a point, [runs]."""
+        totals = self._totals[0, point]
+        return np.asarray(totals[~np.isnan(totals)])
 
     def deciding_repetitions(
         self, point: int, found: tuple[float, float, float], bound: float
@@ -148,11 +154,22 @@ class Measured:
         value, low, high = (np.stack(column, axis=-1) for column in columns)
         return Band(value, low, high, ~np.isnan(value))
 
-    def shares(self, sums: Sums, point: int, confidence: float) -> Band:
-        """Return shares of the program, as `values` does, each from the share in every run."""
+    def shares(
+        self, sums: Sums, point: int, confidence: float, whole: FloatArray | None = None
+    ) -> Band:
+        """Return shares of the program, as `values` does, each from the share in every run.
+
+        Parameters
+        ----------
+        whole : [K, R] costs of the program in every run; None = sums over all call paths
+        """
         column = self.fitted.measured[:, point]
-        centre = _ratio(sums(column), sum_over(column))
-        shares = _ratio(sums(self.runs), self._totals)
+        if whole is None:
+            whole, total = self._totals, sum_over(column)
+        else:
+            total = centre_of(whole[None], self.fitted.models.aggregate)[0, point]
+        centre = _ratio(sums(column), total)
+        shares = _ratio(sums(self.runs), whole)
         found = _interval(centre, shares, point, self._pool_of_shares, confidence)
         return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
 

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
-from callpath_modeler.modeling import Aggregate, Centre, Models
+from callpath_modeler.modeling import Centre, Models
 from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
@@ -61,7 +60,7 @@ def measured_values(
     settings: dict[str, str],
     held: Mapping[str, float] | None = None,
     pairs: Sequence[Pair] = (),
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
     confidence: float = 0.95,
 ) -> Fitted:
     """Return measured values of one metric along one parameter, without models.
@@ -74,7 +73,7 @@ def measured_values(
     settings : options of making models, as text
     held : measured values of other parameters; by default the largest ones
     pairs : pairs of measured scales; the values are those of the last pair. Empty = all scales
-    aggregate : centre of repetitions; ``"auto"`` = the one that models of the metric have
+    aggregate : centre of repetitions
     confidence : confidence of the intervals
 
     Returns
@@ -94,7 +93,6 @@ def measured_values(
         line = measured_line(experiment, parameter, held or {})
     else:
         experiment, line = _at_one_scale(experiment, parameter, pairs)
-    how = aggregate_for(experiment, chosen.name, parameter, aggregate)
     along = with_scaling_of(experiment.at(line.held))
     experiment = replace(experiment, scaling=along.scaling, scaling_reason=along.scaling_reason)
     points, values = along.by_point(chosen.name, line.parameter)
@@ -110,14 +108,14 @@ def measured_values(
     chosen_pairs = choose_pairs(points, line, pairs) if pairs else ()
     if chosen_pairs:
         points = np.array(chosen_pairs[-1])
-    found = _values(experiment, chosen, line, points, how, settings, confidence)
+    found = _values(experiment, chosen, line, points, aggregate, settings, confidence)
     program = experiment.of_program(chosen.name)
     if len(chosen_pairs) > 1:
         found = replace(found, pairs=chosen_pairs)
     if program is None:
         return found
     # Every run that has values has a run time as well.
-    run_time = _values(program, chosen, line, points, how, settings, confidence)
+    run_time = _values(program, chosen, line, points, aggregate, settings, confidence)
     return replace(found, run_time=run_time)
 
 

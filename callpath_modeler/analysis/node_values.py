@@ -131,15 +131,15 @@ class NodeValues:
 
     @cached_property
     def share_at_largest(self) -> FloatArray:
-        """Fraction of the total at the largest scale."""
-        total = self._answer.inputs.total_at_largest
+        """Fraction of the cost of the program at the largest scale."""
+        total = self._answer.program_at_largest
         return self.at_largest / total if total > 0 else self._unknown
 
     @cached_property
     def share(self) -> FloatArray:
-        """Fraction of the total at the target."""
-        costs = self._answer.costs
-        return self._column(costs.decides) / costs.whole if costs.whole > 0 else self._unknown
+        """Fraction of the cost of the program at the target."""
+        whole = self._answer.whole
+        return self._column(self._answer.costs.decides) / whole if whole > 0 else self._unknown
 
     @cached_property
     def _expected(self) -> FloatArray:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
-from callpath_modeler.modeling import Aggregate, Centre
+from callpath_modeler.modeling import Centre
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
@@ -113,7 +112,7 @@ def pair_up(
     new: tuple[Experiment, Fitted | None],
     metric: str | None,
     line: ParameterLine,
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
 ) -> ExperimentPair:
     """Return two experiments on one call tree.
 
@@ -171,7 +170,7 @@ def pair_up(
     if line.held and not line.measured_at:
         scales = scales[:0]
     modelled = [fitted.models.aggregate for _, fitted in (base, new) if fitted]
-    how = modelled[0] if modelled else aggregate_for(base[0], chosen.name, aggregate=aggregate)
+    how = modelled[0] if modelled else aggregate
     return ExperimentPair(
         before, after, unified.tree, chosen, line, scales, how, unified.renumbered
     )

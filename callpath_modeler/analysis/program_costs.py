@@ -28,11 +28,15 @@ from callpath_modeler.analysis.excess import (
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import RunTime, run_time_at
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs
+
+_ROUNDED = 5e-4
+"""Relative difference that a number with three digits may hide."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,10 +218,73 @@ class ProgramCosts:
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        # Where runs state it, only the value is predicted, and its band is not used.
-        said = (self.predicted_total, np.nan, np.nan) if self.repetitions else self.total
+        of_call_paths = self.predicted_sum() if self.repetitions else self.total
         predicted = self.inputs.predicted
-        return run_time_at(self.fitted, self.target, self.measured, said, predicted=predicted)
+        return run_time_at(
+            self.fitted, self.target, self.measured, of_call_paths, predicted=predicted
+        )
+
+    @cached_property
+    def program_total(self) -> Total:
+        """Cost of the whole program with its band, in the unit of the call paths.
+
+        It is the run time, for all processes if values are sums over them. It is the sum of the
+        call paths if the run time is not known, and at infinity.
+        """
+        if self.run_time is None:
+            return self.total
+        value, low, high = (self._of_processes(end, self.target) for end in self.run_time.total)
+        return value, low, high
+
+    @cached_property
+    def program_at_largest(self) -> float:
+        """Measured cost of the whole program at the largest scale, as `program_total`."""
+        if self.run_time is None:
+            return self.total_at_largest
+        return self._of_processes(self.run_time.at_largest, float(self.fitted.points[-1]))
+
+    @cached_property
+    def program_at_base(self) -> float:
+        """Measured cost of the whole program at the smallest scale, as `program_total`."""
+        if self.run_time is None:
+            return float(np.nansum(self.fitted.at_smallest()))
+        first = float(self.run_time.fitted.at_smallest()[0])
+        return self._of_processes(first, float(self.fitted.points[0]))
+
+    @property
+    def imbalance(self) -> float:
+        """Cost of the whole program beyond the sum of the call paths, at the target."""
+        return self.program_total[0] - self.total[0]
+
+    @property
+    def imbalance_at_largest(self) -> float:
+        """Measured cost of the whole program beyond the sum of the call paths, there."""
+        return self.program_at_largest - self.total_at_largest
+
+    @cached_property
+    def has_imbalance(self) -> bool:
+        """Whether the call paths do not add up to the whole program, in three digits."""
+        pairs = (
+            (self.imbalance, self.program_total[0]),
+            (self.imbalance_at_largest, self.program_at_largest),
+        )
+        return self.run_time is not None and any(
+            abs(part) > _ROUNDED * whole for part, whole in pairs
+        )
+
+    def _of_processes(self, time: float, scale: float) -> float:
+        """Return a time of one process in the unit of the call paths."""
+        one = per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), scale)
+        return time / float(one[0])
+
+    @property
+    def whole(self) -> float:
+        """Cost of the whole program that shares refer to; 0 = there are no shares."""
+        return self.costs.whole if self.run_time is None else self.program_total[0]
+
+    def predicted_sum(self) -> Total:
+        """Return the predicted sum of the call paths with its band, even if it was measured."""
+        return predict(self.fitted, self.target).total()
 
     @property
     def cost_per_process(self) -> float:

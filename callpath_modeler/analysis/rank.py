@@ -11,7 +11,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import Answer, measured_intervals
 from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.bands import Band, Total
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.excess import Excess
 from callpath_modeler.analysis.node_values import NodeValues
@@ -82,6 +82,10 @@ class Ranking(Answer, RankingPlotMixin):
         """Predictions with their bands, even if the target was measured."""
         view = with_callees(self.tree, self.own) if self.inclusive else self.own
         return view if self.repetitions else replace(view, low=self.low, high=self.high)
+
+    def predicted_sum(self) -> Total:
+        """Return the predicted sum of the call paths with its band, even if it was measured."""
+        return self.own.total()
 
     @property
     def value(self) -> FloatArray:
@@ -221,7 +225,8 @@ class Ranking(Answer, RankingPlotMixin):
             return self.value
         # Shares of what is predicted can only be held against shares of the same call paths.
         part = max(1 - self.inputs.unmodelled_share, np.finfo(float).tiny)
-        before = np.nan_to_num(self.share_at_largest) / (1.0 if self.repetitions else part)
+        is_of_all = self.repetitions or self.run_time is not None
+        before = np.nan_to_num(self.share_at_largest) / (1.0 if is_of_all else part)
         return self.share - before
 
     @cached_property

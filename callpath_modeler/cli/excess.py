@@ -32,7 +32,7 @@ from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.modeling import Aggregate
+    from callpath_modeler.modeling import Centre
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.invocation import Invocation
 
@@ -71,7 +71,7 @@ def command(
     inclusive: bool,
     exclusive: bool,
     parameter: str | None,
-    aggregate: Aggregate,
+    aggregate: Centre,
     load: LoadOptions,
 ) -> None:
     """Show how much time is lost between scales, and where.

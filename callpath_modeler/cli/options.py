@@ -239,10 +239,10 @@ _ASK = (*_SCALE, *_METRIC)
 PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
 AGGREGATE = click.option(
     "--aggregate",
-    type=click.Choice(["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]),
-    default="auto",
+    type=click.Choice(["mean", "median", "trimmed", "midrange", "first-quartile", "min"]),
+    default="mean",
     show_default=True,
-    help="Statistic over repetitions; auto: the one that scatters least.",
+    help="Statistic over repetitions. Only means of call paths add up to the mean run.",
 )
 _FIT = (
     PARAMETER,

@@ -8,7 +8,7 @@ from callpath_modeler.modeling.change_points import ChangePoint, change_point, c
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
-from callpath_modeler.modeling.fitting import Method, centre, centre_of_models, default_space, fit
+from callpath_modeler.modeling.fitting import Method, centre, default_space, fit
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth
@@ -17,7 +17,7 @@ from callpath_modeler.modeling.lines.line_runs import runs_along
 from callpath_modeler.modeling.lines.slices import slice_along
 from callpath_modeler.modeling.model_columns import MIN_POINTS
 from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.noise import Aggregate, Centre, Repetitions, summarise
+from callpath_modeler.modeling.noise import Centre, Repetitions, summarise
 from callpath_modeler.modeling.notation import (
     GrowthSyntaxError,
     ParsedGrowth,
@@ -34,7 +34,6 @@ __all__ = [
     "DEFAULT_SPACE",
     "MIN_POINTS",
     "MOST_PARAMETERS",
-    "Aggregate",
     "Alternative",
     "Break",
     "Centre",
@@ -57,7 +56,6 @@ __all__ = [
     "TermDifference",
     "better_exponentials",
     "centre",
-    "centre_of_models",
     "change_point",
     "changes_since",
     "default_space",

@@ -34,7 +34,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValu
 from callpath_modeler.modeling.mixture.segments import with_laws_beyond
 from callpath_modeler.modeling.mixture.staircases import with_next_steps
 from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.noise import Aggregate, Centre
+from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.several.additive_candidates import with_additive_models
 from callpath_modeler.modeling.shapes import Shapes
@@ -47,7 +47,7 @@ def fit_mixture(
     y: FloatArray,
     *,
     space: SearchSpace,
-    aggregate: Aggregate,
+    aggregate: Centre,
     confidence: float,
     beside: int = 0,
     learn_from: int | None = None,
@@ -94,14 +94,6 @@ def fit_mixture(
         **columns,
     )
     return made.take(np.arange(beside, len(made))) if beside else made
-
-
-def centre_of_models(
-    points: FloatArray, y: FloatArray, *, space: SearchSpace, aggregate: Aggregate
-) -> Centre:
-    """Return the centre of repetitions that `fit_mixture` uses, without making models."""
-    values = SortedValues.by_point(points, y)
-    return estimate_priors(points[values.order], values, space, aggregate).how
 
 
 def _modelled(setting: FittedPriors, ordered: FloatArray) -> Columns:

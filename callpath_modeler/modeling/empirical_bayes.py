@@ -56,7 +56,7 @@ from callpath_modeler.modeling.mixture.repetition_noise import (
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.row_status import row_status
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, data_of
-from callpath_modeler.modeling.noise import Aggregate, Centre, relative_efficiency
+from callpath_modeler.modeling.noise import Centre, relative_efficiency
 from callpath_modeler.modeling.several.additive_candidates import with_additive_models
 from callpath_modeler.modeling.several.additive_models import AdditiveTerms, additive_terms
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
@@ -139,15 +139,14 @@ class FittedPriors:
 
 
 def estimate_priors(
-    points: FloatArray, values: SortedValues, space: SearchSpace, aggregate: Aggregate
+    points: FloatArray, values: SortedValues, space: SearchSpace, how: Centre
 ) -> FittedPriors:
-    """Return noise, priors and centre of repetitions, learnt from some of the rows."""
+    """Return noise and priors, learnt from some of the rows."""
     known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, SAMPLE, MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = additive_terms(known, points) if space.max_terms > 1 else None
-    how: Centre = "mean" if aggregate == "auto" else aggregate
     even = np.ones(len(points))
     setting = FittedPriors(
         points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums, MisfitBaseline()
@@ -155,9 +154,9 @@ def estimate_priors(
     if not len(y):
         return setting
     setting, seen = _by_errors(setting, reps)
-    how, efficiency = _centre(y, seen.noise, seen.fitted * seen.unit[:, None], aggregate)
+    efficiency = _efficiency(y, seen.noise, seen.fitted * seen.unit[:, None], how)
     its = misfit_baseline(seen.data, seen.fitted)
-    setting = replace(setting, how=how, efficiency=efficiency, baseline=its)
+    setting = replace(setting, efficiency=efficiency, baseline=its)
     data, found, beliefs = seen.data, seen.found, seen.beliefs
     # In several parameters, means teach the priors equally well, and evaluation takes long.
     again = how != "mean" and points.ndim == 1
@@ -295,18 +294,14 @@ def _overview(values: SortedValues, count: int) -> tuple[FloatArray, RepetitionS
     return some, means, pooled(raw[rows], dof[rows], size[rows], profile_of(means))
 
 
-def _centre(
-    y: FloatArray, means: Noise, fitted: FloatArray, aggregate: Aggregate
-) -> tuple[Centre, float]:
-    """Return the centre of repetitions and its efficiency, from residuals about models of means."""
-    if y.shape[2] < 3:
-        return ("mean" if aggregate == "auto" else aggregate), 1.0
+def _efficiency(y: FloatArray, means: Noise, fitted: FloatArray, how: Centre) -> float:
+    """Return the efficiency of a centre, from residuals about models of means."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = y / fitted[:, :, None]
         # Residuals are not noise where the model misses the mean by more than the noise.
         off = np.abs(means.centre / fitted - 1) > OFF * np.sqrt(means.variance)[:, None]
     ratio[off] = np.nan
-    return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], aggregate)
+    return relative_efficiency(ratio[np.isfinite(ratio) & (ratio > 0)], y.shape[2], how)
 
 
 def _positive(setting: FittedPriors, y: FloatArray) -> ScaledRows:

@@ -14,7 +14,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS, MOST_POINTS
 from callpath_modeler.modeling.model_columns import METHODS
 from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.noise import CENTRES, Aggregate, Centre, centred
+from callpath_modeler.modeling.noise import CENTRES, Centre, centred
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 
@@ -32,7 +32,7 @@ def fit(
     method: Method = "mixture",
     space: SearchSpace | None = None,
     folds: int | None = None,
-    aggregate: Aggregate = "auto",
+    aggregate: Centre = "mean",
     confidence: float = 0.95,
     beside: int = 0,
     learn_from: int | None = None,
@@ -56,10 +56,9 @@ def fit(
     folds : int, optional
         Folds of the cross-validation of the classic method, point k (in order of p) in fold k
         modulo `folds`; None = leave one out.
-    aggregate : {'auto', 'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
-        The centre of repetitions. ``'auto'`` is the one with the smallest variance under the noise
-        of all rows. For the classic method, which supports only mean, median and min, it is the
-        median.
+    aggregate : {'mean', 'median', 'trimmed', 'midrange', 'first-quartile', 'min'}
+        The centre of repetitions. Only means add up over rows. The classic method supports mean,
+        median and min.
     confidence : float
         Confidence of the bands, between 0 and 1.
     beside : int
@@ -84,16 +83,15 @@ def fit(
     points, values = _checked(p, y, confidence)
     if method not in METHODS:
         raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
-    if aggregate != "auto" and aggregate not in CENTRES:
-        raise ValueError(f"aggregate is {aggregate!r}; expected auto or {', '.join(CENTRES)}")
+    if aggregate not in CENTRES:
+        raise ValueError(f"aggregate is {aggregate!r}; expected one of {', '.join(CENTRES)}")
     chosen = space or default_space(method, several=points.ndim > 1)
     if method == "classic":
         if points.ndim > 1:
             raise ValueError("the classic method models one parameter")
         from callpath_modeler.modeling.classic.fitting import fit_classic
 
-        centre_ = "median" if aggregate == "auto" else aggregate
-        if centre_ not in _CLASSIC_CENTRES:
+        if aggregate not in _CLASSIC_CENTRES:
             raise ValueError(
                 f"the classic method does not support {aggregate}; use mean, median or min"
             )
@@ -106,7 +104,7 @@ def fit(
             np.sort(values[:, order], axis=2),
             space=chosen,
             folds=folds,
-            aggregate=centre_,  # type: ignore[arg-type] # checked above
+            aggregate=aggregate,  # type: ignore[arg-type] # checked above
             confidence=confidence,
             each=each,
         )
@@ -127,21 +125,6 @@ def fit(
     )
 
 
-def centre_of_models(p: npt.ArrayLike, y: npt.ArrayLike, aggregate: Aggregate = "auto") -> Centre:
-    """Return the centre of repetitions that `fit` uses, without making models.
-
-    Parameters
-    ----------
-    p, y, aggregate
-        As for `fit`, with its default method and terms.
-    """
-    from callpath_modeler.modeling import application
-
-    points, values = _checked(p, y, confidence=0.95)
-    space = default_space("mixture", several=points.ndim > 1)
-    return application.centre_of_models(points, values, space=space, aggregate=aggregate)
-
-
 def default_space(method: Method, *, several: bool = False) -> SearchSpace:
     """Return the default search space of a method."""
     if method == "classic":
@@ -149,7 +132,7 @@ def default_space(method: Method, *, several: bool = False) -> SearchSpace:
     return JOINT_SPACE if several else DEFAULT_SPACE
 
 
-def centre(y: npt.ArrayLike, aggregate: Centre = "median") -> FloatArray:
+def centre(y: npt.ArrayLike, aggregate: Centre = "mean") -> FloatArray:
     """Return one value per point from its repetitions, as `fit` does.
 
     Parameters

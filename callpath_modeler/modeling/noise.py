@@ -12,7 +12,6 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.noise import (
-    CLEARLY,
     DRAWS,
     EXACT,
     FEWEST_RESIDUALS,
@@ -22,18 +21,9 @@ from callpath_modeler.modeling.constants.noise import (
 from callpath_modeler.modeling.distributions import student_quantile
 
 Centre = Literal["mean", "median", "trimmed", "midrange", "first-quartile", "min"]
-Aggregate = Literal["auto", "mean", "median", "trimmed", "midrange", "first-quartile", "min"]
 ClassicCentre = Literal["median", "mean", "min"]
 CENTRES: tuple[Centre, ...] = ("mean", "median", "trimmed", "midrange", "first-quartile", "min")
 """All centres of repetitions."""
-
-
-_PREFERRED: tuple[Centre, ...] = ("mean", "trimmed", "median", "midrange", "min")
-"""Centres in order of preference; `auto` takes the first one that no other clearly undercuts.
-
-The first quartile is not among them. It does not estimate the middle of the repetitions, but an
-undisturbed run.
-"""
 
 
 def centred(y: FloatArray, how: Centre) -> FloatArray:
@@ -100,10 +90,8 @@ def _centre_of_all(ordered: FloatArray, how: Centre) -> FloatArray:
     return np.asarray(least + share * (ordered[:, :, high] - least))
 
 
-def relative_efficiency(
-    residuals: FloatArray, repetitions: int, how: Aggregate = "auto"
-) -> tuple[Centre, float]:
-    """Return a centre and its variance relative to the mean, under the noise of residuals.
+def relative_efficiency(residuals: FloatArray, repetitions: int, how: Centre) -> float:
+    """Return the variance of a centre relative to that of the mean, under the noise of residuals.
 
     Parameters
     ----------
@@ -112,32 +100,27 @@ def relative_efficiency(
     repetitions : int
         Number of repetitions that make a centre.
     how : str
-        The centre. ``"auto"`` takes the mean, unless another one has a clearly smaller variance; of
-        others that are about equally good, it takes the trimmed mean before the median.
+        The centre.
 
     Returns
     -------
-    how : str
-        The centre.
-    efficiency : float
+    float
         Its relative variance divided by that of the mean, from a simulation with a fixed seed that
         draws from the residuals.
     """
-    if repetitions < 3 or len(residuals) < FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
-        return ("mean" if how == "auto" else how), 1.0
+    if how == "mean" or repetitions < 3:
+        return 1.0
+    if len(residuals) < FEWEST_RESIDUALS or np.ptp(residuals) <= EXACT:
+        return 1.0
     drawn = np.random.default_rng(0).choice(np.sort(residuals), (1, DRAWS, repetitions))
     drawn.sort(axis=2)
     # Draws are contiguous in memory, so that numpy sums many of them at a time.
     drawn = np.asfortranarray(drawn)
-    variance: dict[Centre, float] = {}
-    for candidate in _PREFERRED if how == "auto" else ("mean", how):
-        sample = centre_of_sorted(drawn, candidate)[0]
-        variance[candidate] = float(sample.var() / sample.mean() ** 2)
-    if how != "auto":
-        return how, variance[how] / variance["mean"]
-    least = min(variance.values())
-    best = next(each for each in _PREFERRED if CLEARLY * variance[each] <= least)
-    return best, variance[best] / variance["mean"]
+    of_mean, of_centre = (
+        float(sample.var() / sample.mean() ** 2)
+        for sample in (centre_of_sorted(drawn, each)[0] for each in ("mean", how))
+    )
+    return of_centre / of_mean
 
 
 @dataclass(frozen=True, slots=True)

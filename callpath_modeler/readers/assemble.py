@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.argument_checks import check_count, check_executor, check_type, parse_enum
-from callpath_modeler.arrays import Float32Array, IntArray
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
@@ -433,7 +433,7 @@ def _unite(
     columns = {}
     known = {d.metric.name: d.metric for run in reversed(read) for d in reversed(run.declared)}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        column = _column(known[name], read, united.rows, len(united.tree), reduction)
+        column = _column(known[name], read, runs, united.rows, len(united.tree), reduction)
         columns[column.metric.name] = column
     findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
@@ -474,6 +474,7 @@ def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
 def _column(
     declared: Metric,
     read: Sequence[ReadRun],
+    runs: Sequence[Run],
     rows: Sequence[IntArray],
     n_rows: int,
     reduction: Reduction,
@@ -488,6 +489,8 @@ def _column(
             own = run.values[name].exclusive
             exclusive[:, i] = scatter_to_union(own, rows[i], n_rows, additive=additive)
             total[i], run_time[i] = run.values[name].total, run.values[name].run_time
+    if additive:
+        _fill_absent(exclusive, runs, rows)
     if reduction is Reduction.IMBALANCE:
         # A ratio has no unit, and ratios do not add up.
         words = f"{name}: maximum over mean of the processes"
@@ -498,6 +501,28 @@ def _column(
     uneven = _imbalance(name, read, rows, n_rows) if metric.additive else None
     known = None if np.isnan(run_time).all() else run_time
     return MetricValues(metric, exclusive, total, uneven, known)
+
+
+def _fill_absent(values: FloatArray, runs: Sequence[Run], rows: Sequence[IntArray]) -> None:
+    """Set call paths to 0 in runs without them, if repetitions of these runs have them.
+
+    The means of call paths then add up to the mean run. A value that a profile lists as missing is
+    not known, and stays NaN.
+
+    Parameters
+    ----------
+    values : [call paths, runs], changed in place
+    runs : the runs
+    rows : for each run, the rows of its call paths
+    """
+    groups: dict[tuple[float, ...], list[int]] = {}
+    for i, run in enumerate(runs):
+        if not np.isnan(values[:, i]).all():
+            groups.setdefault(tuple(run.parameters.values()), []).append(i)
+    for group in groups.values():
+        occurs = np.flatnonzero(~np.isnan(values[:, group]).all(axis=1))
+        for i in group if len(group) > 1 else ():
+            values[np.setdiff1d(occurs, rows[i]), i] = 0.0
 
 
 def _imbalance(

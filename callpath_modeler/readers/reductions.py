@@ -418,6 +418,7 @@ def statistic_of_present(block: FloatArray, reduction: Reduction) -> FloatArray:
         return block[:, 0].copy()
     absent = np.isnan(block)
     present = block.shape[1] - np.count_nonzero(absent, axis=1)
+    some = np.maximum(present, 1)
     result: FloatArray
     match reduction:
         case Reduction.MAX:
@@ -427,16 +428,16 @@ def statistic_of_present(block: FloatArray, reduction: Reduction) -> FloatArray:
         case Reduction.SUM:
             result = np.add.reduce(np.where(absent, 0.0, block), axis=1)
         case Reduction.MEAN:
-            result = np.add.reduce(np.where(absent, 0.0, block), axis=1) / present
+            result = np.add.reduce(np.where(absent, 0.0, block), axis=1) / some
         case Reduction.MEDIAN:
             # Sorting puts NaN last.
             ordered, rows = np.sort(block, axis=1), np.arange(len(block))
             result = (ordered[rows, (present - 1) // 2] + ordered[rows, present // 2]) / 2
         case Reduction.GEOMEAN:
             logarithms = np.log(np.where(absent, 1.0, block))
-            result = np.exp(np.add.reduce(logarithms, axis=1) / present)
+            result = np.exp(np.add.reduce(logarithms, axis=1) / some)
         case Reduction.IMBALANCE:
-            mean = np.add.reduce(np.where(absent, 0.0, block), axis=1) / present
+            mean = np.add.reduce(np.where(absent, 0.0, block), axis=1) / some
             result = np.fmax.reduce(block, axis=1) / mean
     result[present == 0] = np.nan
     return result

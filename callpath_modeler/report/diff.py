@@ -20,7 +20,7 @@ from callpath_modeler.profile.omissions import (
     share_of,
 )
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
-from callpath_modeler.report.headline import left_out
+from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED, short_names
@@ -146,9 +146,7 @@ def known_by(found: ExperimentDifference, changes: Changes, style: TextStyle) ->
     if changes is not found.at_target:
         return "measured"
     if found.is_measured:
-        of_base, of_new = found.repetitions
-        runs = counted(of_base, "run") if of_base == of_new else f"{of_base} and {of_new} runs"
-        return f"measured, {runs}"
+        return measured_by(found.pair.centre, *dict.fromkeys(found.repetitions))
     metric, ran = found.pair.metric, found.ran
     if ran is None or ran is found.measured or not metric.additive:
         return "predicted"

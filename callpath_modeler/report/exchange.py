@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
-from callpath_modeler.modeling import Aggregate, centre
+from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import inclusive_values
@@ -249,14 +248,14 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto") -> FloatArray:
+def at_largest(experiment: Experiment, metric: str, aggregate: Centre = "mean") -> FloatArray:
     """Return the cost of call paths in the largest runs, [call paths]; NaN = did not occur.
 
     Parameters
     ----------
     experiment : the runs
     metric : name of the metric
-    aggregate : statistic over repetitions; ``"auto"`` as in models of the metric
+    aggregate : statistic over repetitions
 
     Raises
     ------
@@ -268,8 +267,7 @@ def at_largest(experiment: Experiment, metric: str, aggregate: Aggregate = "auto
         name = experiment.modelled_parameter()
         largest = experiment.points(name)[-1]
         values = values[:, [run.parameters[name] == largest for run in experiment.runs]]
-    how = aggregate_for(experiment, metric, aggregate=aggregate)
-    return centre(values[:, None], how)[:, 0]
+    return centre(values[:, None], aggregate)[:, 0]
 
 
 def folded(tree: CallTree, exclusive: FloatArray, unit: str = "1") -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.aggregation import aggregate_for
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type
@@ -151,8 +150,7 @@ def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
     attributes = {}
     for name in experiment.columns:
         values = experiment.values(name)[:, runs]
-        how = aggregate_for(experiment, name, aggregate="auto")
-        attributes[f"{name}_at_largest"] = _known(centre(values[:, None], how)[:, 0])
+        attributes[f"{name}_at_largest"] = _known(centre(values[:, None])[:, 0])
     return call_path_graph(experiment.tree, attributes)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import By
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
@@ -29,18 +30,25 @@ from callpath_modeler.units import (
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.analysis.measured import Measured
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
+    from callpath_modeler.modeling import Centre
     from callpath_modeler.profile.experiment import Experiment
 
 _CLOCK = re.compile(
     r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
 )
 """Names of metrics that measure the time of a program, with any clock."""
-_WORTH_A_NOTE = 0.01
-"""Share of the run time; a note reports larger differences from the sum of call paths."""
+STATISTICS = {
+    "mean": "mean",
+    "median": "median",
+    "trimmed": "trimmed mean",
+    "midrange": "midrange",
+    "first-quartile": "first quartile",
+    "min": "minimum",
+}
+"""Names of statistics over repetitions in sentences."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -85,8 +93,9 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
     if fitted.is_measured_only:
         growth = ""
     if fitted.metric.additive:
-        share = percent(float(ranking.own_share[row]))
-        answer = f"{cost_text(ranking, style=style)}. {name} takes {share}{growth}."
+        answer = (
+            f"{cost_text(ranking, style=style)}. {name} takes {part_text(ranking, row)}{growth}."
+        )
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
         amount = amount_text(*of_row, unit, style=style)
@@ -103,18 +112,36 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
     metric, name = fitted.metric, fitted.experiment.name
     value, low, high = run_time.total if run_time else answer.total
     runs = run_time.repetitions if run_time else answer.repetitions
-    known = [f"measured, {counted(runs, 'run')}"] if runs else known_by(answer)
+    known = [_of_runs(answer, runs, style=style)] if runs else known_by(answer)
     known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
-    if not np.isnan(low):
+    if not runs and not np.isnan(low):
         ends = style.interval(low, high, metric.unit)
-        kind = "interval" if runs else "band"
-        known.append(f"{percent(fitted.models.confidence)} {kind} {ends}")
+        known.append(f"{percent(fitted.models.confidence)} band {ends}")
     amount = style.amount(value, metric.unit)
     if metric.is_time and not metric.is_on_gpu_streams and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
         said = f"{name}: {metric.name} = {amount}"
     return f"{said} at {at_text(fitted, answer.target)} ({'; '.join(known)})"
+
+
+def _of_runs(answer: Answer, runs: int, *, style: TextStyle) -> str:
+    """Return the statistic of a measured total with the totals of the runs, and their number."""
+    fitted, known = answer.fitted, answer.measured
+    if answer.run_time is not None:
+        known = Measured(answer.run_time.fitted)
+    point, said = known.ran(answer.target), measured_by(fitted.models.aggregate, runs)
+    if point is None or runs < 2:
+        return said
+    totals = known.totals(point)
+    ends = style.interval(float(totals.min()), float(totals.max()), fitted.metric.unit)
+    return f"{said}, {ends}"
+
+
+def measured_by(centre: Centre, *runs: int) -> str:
+    """Return the statistic of measured values, and the numbers of runs: ``mean of 5 runs``."""
+    of_runs = f"{' and '.join(map(str, runs))} {'run' if runs == (1,) else 'runs'}"
+    return f"measured, {of_runs}" if max(runs) < 2 else f"{STATISTICS[centre]} of {of_runs}"
 
 
 def _stand_in(experiment: Experiment) -> str:
@@ -128,38 +155,27 @@ def _stand_in(experiment: Experiment) -> str:
             return f"sum of call paths, {experiment.reduction.words}"
 
 
-def sum_notes(answer: Answer, *, style: TextStyle) -> list[str]:
-    """Return notes if the sum of call paths differs from the run time by more than 1 %."""
-    run_time, fitted = answer.run_time, answer.fitted
-    if run_time is None:
+def sum_notes(answer: Answer) -> list[str]:
+    """Return a note on the imbalance, if the call paths do not add up to the run time."""
+    run_time, reduction = answer.run_time, answer.fitted.experiment.reduction
+    if run_time is None or not answer.has_imbalance:
         return []
-    total, reduction = answer.total[0], fitted.experiment.reduction
-    if reduction is Reduction.SUM and fitted.parameter == "p":
-        return [
-            "Listed values are sums over processes. The run time is the slowest process's time."
-        ]
-    if not run_time.repetitions and run_time.predicted > run_time.by_model * (1 + _WORTH_A_NOTE):
-        alone = style.amount(run_time.by_model, fitted.metric.unit)
-        why = "The run time cannot be less than this sum, so the sum is shown."
-        model = f"The model of the run time predicts {alone}"
-        return [f"{model}, less than the sum of means over processes. {why}"]
-    difference = total / run_time.total[0] - 1 if run_time.total[0] > 0 else 0.0
-    if not abs(difference) > _WORTH_A_NOTE:
-        return []
-    amount = style.amount(total, fitted.metric.unit)
-    than = f"{percent(abs(difference))} {'more' if difference > 0 else 'less'} than the run time"
-    return [f"The listed times add up to {amount}, {than}. {_why_sums_differ(answer, difference)}"]
+    if reduction is Reduction.SUM and answer.fitted.parameter == "p":
+        what = "imbalance: the time of the slowest process times p, less the sum of all call paths."
+        return [f"{what} Listed values are sums over processes."]
+    what = "imbalance: the run time less the sum of all call paths."
+    return [f"{what} {_why_sums_differ(answer)}"]
 
 
-def _why_sums_differ(answer: Answer, difference: float) -> str:
+def _why_sums_differ(answer: Answer) -> str:
     """Return the reason why call paths do not add up to the run time, as a sentence."""
-    reduction = answer.fitted.experiment.reduction
-    if reduction is Reduction.MAX and difference > 0:
+    reduction, is_more = answer.fitted.experiment.reduction, answer.imbalance < 0
+    if reduction is Reduction.MAX and is_more:
         slowest = "different processes are slowest in different call paths"
         return f"Each is the maximum over processes, and {slowest}."
     if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
         return "They are predicted, while the run time is measured."
-    if not answer.repetitions and difference > 0:
+    if not answer.repetitions and is_more:
         return "Their models disagree with the model of the run time: measure a larger scale."
     each = (
         "one value per run" if reduction is Reduction.GIVEN else f"the {reduction} over processes"
@@ -206,12 +222,12 @@ def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
 def known_by(answer: Answer) -> list[str]:
     """Return the basis of the cost at a target: the number of runs, or the extrapolation factor."""
     if answer.repetitions:
-        return [f"measured, {counted(answer.repetitions, 'run')}"]
+        return [measured_by(answer.fitted.models.aggregate, answer.repetitions)]
     return [beyond(answer.fitted, answer.target), *_runs(answer.measured, answer.target)]
 
 
 def target_text(answer: Answer) -> str:
-    """Return the target and the basis of its cost: ``p = 125 (measured, 3 runs)``."""
+    """Return the target and the basis of its cost: ``p = 125 (mean of 3 runs)``."""
     return f"{at_text(answer.fitted, answer.target)} ({'; '.join(known_by(answer))})"
 
 
@@ -265,6 +281,18 @@ def missing_notes(ranking: Ranking) -> list[str]:
         return []
     missing = percent(ranking.unmodelled_share)
     return [f"Call paths without a model are not included: {missing} of today's cost."]
+
+
+def part_text(ranking: Ranking, row: int) -> str:
+    """Return the exclusive cost of a call path as a share of the program, ``73 %``.
+
+    It is an amount where models of call paths predict more than the program is predicted to take.
+    """
+    share = float(ranking.own_share[row])
+    if share <= 1:
+        return percent(share)
+    value = float(ranking.call_paths[0].value[row])
+    return quantity(value, ranking.fitted.metric.unit)
 
 
 def culprit(ranking: Ranking) -> int:

@@ -188,17 +188,22 @@ def tree_lines(
     columns: Sequence[TextColumn],
     *,
     style: TextStyle,
+    below: Sequence[str] = ("total",),
 ) -> list[Text]:
-    """Return a view as lines: a header, its lines, and a last line for the total.
+    """Return a view as lines: a header, its lines, and the lines below, the last for the total.
 
-    Every column has a cell for the total, too. ``…`` after a name stands for its hidden subtree.
+    Every column has cells for those below, too. ``…`` after a name stands for its hidden subtree.
     """
     say, full = style.say, style.full_names
     nodes = [(line.depth, say(line_name(outline, line, full=full))) for line in outline.lines]
     dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
     heading = title(outline)
     return tree_table(
-        dressed, [*nodes, (0, "total")], style.width, title=heading, ellipsis=say("…")
+        dressed,
+        [*nodes, *((0, name) for name in below)],
+        style.width,
+        title=heading,
+        ellipsis=say("…"),
     )
 
 
@@ -247,7 +252,9 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     return columns
 
 
-def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+def sum_check_text(
+    outline: Outline, check: SumCheck, amounts: Sequence[str], whole: str = "the total"
+) -> str:
     """Say whether the lines add up, and what has none of its own.
 
     Parameters
@@ -255,12 +262,14 @@ def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) ->
     outline : the lines
     check : result of the comparison
     amounts : sum of the lines and sum of the call paths
+    whole : name of the sum of the call paths
     """
     counts, total = amounts
     hidden = len(outline.hidden)
     whose = "its" if hidden == 1 else "their"
     rest = f"; {counted(hidden, 'call path')} without {whose} own line" if hidden else ""
-    whole = "the total" if outline.start == ROOT else "the total of the zoomed node"
+    if outline.start != ROOT:
+        whole = f"{whole} of the zoomed node"
     if check.holds:
         return f"sum check: the lines add up to {whole}, {total}{rest}"
     return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"

@@ -36,7 +36,14 @@ from callpath_modeler.report.columns import (
     share_texts,
     value_titles,
 )
-from callpath_modeler.report.headline import culprit, headline, left_out, sum_notes, turning_notes
+from callpath_modeler.report.headline import (
+    culprit,
+    headline,
+    left_out,
+    off_by,
+    sum_notes,
+    turning_notes,
+)
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
 from callpath_modeler.report.measured_only import (
@@ -49,7 +56,7 @@ from callpath_modeler.report.measured_only import (
 )
 from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
 from callpath_modeler.report.ranking_table import growth_range_texts
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
@@ -120,7 +127,8 @@ def ranking_text(
         has_total = ranking.fitted.metric.additive
         made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
     columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
-    paths = [[say(name) for name in path] for path in (*names, *_below(ranking, others))]
+    below = [[name] for name in lines_below(ranking, others)]
+    paths = [[say(name) for name in path] for path in (*names, *below)]
     named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
     marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
     body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks[: len(rows)])
@@ -201,9 +209,12 @@ def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
     return np.flatnonzero(is_other)
 
 
-def _below(ranking: Ranking, others: IntArray) -> list[list[str]]:
-    rest = [[counted(len(others), "other")]] if len(others) else []
-    return [*rest, ["total"]] if ranking.fitted.metric.additive else rest
+def lines_below(ranking: Ranking, others: IntArray) -> list[str]:
+    """Return the names of the lines below those of single call paths."""
+    rest = [counted(len(others), "other")] if len(others) else []
+    if not ranking.fitted.metric.additive:
+        return rest
+    return [*rest, *["imbalance"] * ranking.has_imbalance, "total"]
 
 
 def ranking_cells(
@@ -215,8 +226,8 @@ def ranking_cells(
     ----------
     ranking : the ranking
     rows : rows with their own lines
-    others : rows that share a line; its cells come after those of `rows`, and the total, if there
-        is one, comes last
+    others : rows that share a line; its cells come after those of `rows`, then those of the
+        imbalance, if there is one, and of the total
     style : width, length of names, and characters of text
 
     Returns
@@ -241,19 +252,22 @@ def ranking_cells(
         total = np.nansum(values[others]) if fitted.metric.additive else np.nan
         return [float(total)] if len(others) else []
 
-    blank = [""] * bool(len(others))
+    has_imbalance = ranking.has_imbalance
+    blank = [""] * (bool(len(others)) + has_imbalance)
     largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
-    largest += [*sums(ranking.at_largest), ranking.total_at_largest]
-    target += [*sums(ranking.value), ranking.total[0]]
-    said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value), ranking.predicted_total]
-    known = [*ranking.modelled[rows], *sums(ranking.modelled), ranking.modelled_total]
-    off = deviation(np.array(said), np.array(known))
+    beyond, now = [ranking.imbalance_at_largest], [ranking.imbalance]
+    largest += [*sums(ranking.at_largest), *beyond * has_imbalance, ranking.program_at_largest]
+    target += [*sums(ranking.value), *now * has_imbalance, ranking.program_total[0]]
+    said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value)]
+    known = [*ranking.modelled[rows], *sums(ranking.modelled)]
+    off = [signed_percent(v) for v in deviation(np.array(said), np.array(known)).tolist()]
+    off += [*[""] * has_imbalance, off_by(ranking)]
     of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     excess = [percent(value) for value in of_rows[rows]]
     # Either all are numbers, or none is, because excess work has no meaning.
     own = ranking.excess.exclusive
-    summed = [own[others], own] if len(others) else [own]
-    excess += [percent(float(part.sum())) for part in summed]
+    excess += [percent(float(own[others].sum()))] if len(others) else []
+    excess += [*[""] * has_imbalance, percent(float(own.sum()))]
     growth = [
         text + since
         for text, since in zip(
@@ -267,6 +281,9 @@ def ranking_cells(
     why = [*map(cause_text, ranking.why(rows))]
     before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
     after = [*ranking.share[rows], *sums(ranking.share)]
+    if has_imbalance:
+        before.append(beyond[0] / ranking.program_at_largest)
+        after.append(now[0] / ranking.program_total[0])
     largest_at, target_at = value_titles(ranking)
     maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
     of_processes = [*blank, ""]
@@ -275,9 +292,9 @@ def ranking_cells(
         "measured": TextColumn(largest_at, [text(v) for v in largest], droppable=-1),
         "value": TextColumn(target_at, [text(v) for v in target]),
         "band": TextColumn(
-            band_title(ranking), [*bands, *blank, band(*ranking.total[1:])], droppable=-2
+            band_title(ranking), [*bands, *blank, band(*ranking.program_total[1:])], droppable=-2
         ),
-        "model": TextColumn("model", [signed_percent(v) for v in off.tolist()], droppable=2),
+        "model": TextColumn("model", off, droppable=2),
         "maximum": TextColumn(
             max_title(fitted), [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
         ),
@@ -294,7 +311,8 @@ def ranking_cells(
         del columns["why"]
     if ranking.is_comparison:
         before = [*ranking.at_base[rows], *sums(ranking.at_base)]
-        before.append(float(np.nansum(fitted.at_smallest())))
+        summed = float(np.nansum(fitted.at_smallest()))
+        before += [*[ranking.program_at_base - summed] * has_imbalance, ranking.program_at_base]
         base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
         first, *rest = columns.items()
         columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}
@@ -316,7 +334,8 @@ def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[st
 
     def below(costs: Costs) -> list[FloatArray]:
         rest = [np.nansum(costs.exclusive[others], axis=0)] if len(others) else []
-        return [*rest, costs.total]
+        nothing = np.full_like(costs.total, np.nan)
+        return [*rest, *[nothing] * ranking.has_imbalance, costs.total]
 
     return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
 
@@ -336,6 +355,7 @@ def losses_of(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, T
     own_doubted, doubted = ranking.doubted
     name, total = excess_symbol(ranking.fitted), percent(ranking.total_excess)
     rest = [percent(float(own[others].sum()))] if len(others) else []
+    rest += [""] * ranking.has_imbalance
     columns = {}
     for key, title, values, noisy, last in (
         ("loss", name, whole, doubted, [*[""] * len(rest), total]),
@@ -364,7 +384,7 @@ def _footer(
     check: Check | None,
 ) -> list[str]:
     """Return the notes below the table, given its header, the id to show, and the command lines."""
-    lines = ["", *sum_notes(ranking, style=DEFAULT_STYLE)]
+    lines = ["", *sum_notes(ranking)]
     lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
     fitted = ranking.fitted
     if fitted.is_measured_only:

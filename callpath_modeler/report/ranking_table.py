@@ -272,6 +272,7 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
             "predicted": json_number(ranking.predicted_total),
         },
         "run_time": run_time_json(ranking),
+        "imbalance": imbalance_json(ranking),
         "fastest": turning_json(ranking.turning),
         "unmodelled": {
             "callpaths": len(ranking.unmodelled),
@@ -279,6 +280,16 @@ def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
         },
         **pair_header(ranking),
         "fit": fit_settings(fitted),
+    }
+
+
+def imbalance_json(answer: Answer) -> dict[str, object] | None:
+    """Return the cost of the program beyond the sum of its call paths; None = not known."""
+    if answer.run_time is None:
+        return None
+    return {
+        "at_largest": json_number(answer.imbalance_at_largest),
+        "at_target": json_number(answer.imbalance),
     }
 
 
@@ -295,7 +306,6 @@ def run_time_json(answer: Answer) -> dict[str, object] | None:
         "low": low,
         "high": high,
         "predicted": json_number(run_time.predicted),
-        "by_model": json_number(run_time.by_model),
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
         "measured": [json_number(float(number)) for number in fitted.measured[0]],

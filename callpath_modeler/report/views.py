@@ -32,8 +32,8 @@ from callpath_modeler.report.headline import (
     cost_text,
     left_out,
     model_notes,
+    off_by,
     sum_notes,
-    total_off_by,
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
@@ -63,6 +63,7 @@ from callpath_modeler.report.pair_columns import (
 from callpath_modeler.report.ranking import points_text, scaling_text
 from callpath_modeler.report.ranking_table import (
     fit_settings,
+    imbalance_json,
     measured_json,
     run_time_json,
     turning_json,
@@ -163,6 +164,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
             "predicted": json_number(forecast.predicted_total),
         },
         "run_time": run_time_json(forecast),
+        "imbalance": imbalance_json(forecast),
         "fastest": turning_json(forecast.turning),
         "unmodelled": {
             "callpaths": len(forecast.inputs.unmodelled),
@@ -190,7 +192,7 @@ def views_text(
     """
     say = style.say
     columns = _columns(shown, style=style)
-    body = tree_lines(shown.outline, columns, style=style)
+    body = tree_lines(shown.outline, columns, style=style, below=lines_below(shown))
     answer = [
         _verdict(shown, style=style),
         *turning_notes(shown.forecast, style=style),
@@ -244,41 +246,64 @@ def _context(shown: ForecastView) -> str:
 
 def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     """Return the columns, each with a last cell for the total."""
-    forecast, known = shown.forecast, shown.forecast.inputs
+    forecast = shown.forecast
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
-    unit = _unit(shown)
-    largest, target = (
-        style.amount(total, unit) for total in (known.total_at_largest, forecast.total[0])
-    )
-    band = band_text(*forecast.total[1:], unit, style=style)
-    excess = percent(forecast.total_excess)
-    off = total_off_by(forecast)
-    if forecast.is_comparison:
-        largest = style.amount(float(forecast.costs_at_base.total[0]), unit)
-    totals = {"measured": largest, "base": largest, "value": target, "band": band, "model": off}
-    totals |= {"excess": excess, "loss": excess}
-    if shown.outline.start != ROOT:
-        totals = dict.fromkeys(totals, "")
+    below = lines_below(shown)
+    last = _cells_below(shown, style=style)[-len(below) :]
     columns = [
         replace(
             column,
-            cells=[*column.cells, totals.get(name, "")],
-            styles=[*column.styles, ""] if column.styles else (),
+            cells=[*column.cells, *(texts.get(name, "") for texts in last)],
+            styles=[*column.styles, *[""] * len(below)] if column.styles else (),
         )
         for name, column in cells.items()
     ]
     kind = 1 if shown.inclusive else 0
-    of_program = shown.outline.start == ROOT
+
+    def pairs_below(costs: Costs) -> list[FloatArray]:
+        nothing = np.full_like(costs.total, np.nan)
+        total = costs.total if shown.outline.start == ROOT else nothing
+        return [*[nothing] * (len(below) - 1), total]
+
     pairs = pair_text_columns(
         forecast,
         lambda costs: shown.outline.values(costs)[kind],
-        lambda costs: [costs.total if of_program else np.full(len(costs.total), np.nan)],
+        pairs_below,
         without_last=forecast.is_comparison,
     )
     columns += pairs.values()
     flags = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, TextColumn("", [*flags, ""])]
+    return [*columns, TextColumn("", [*flags, *[""] * len(below)])]
+
+
+def lines_below(shown: ForecastView) -> list[str]:
+    """Return the names of the lines below those of nodes."""
+    is_whole = shown.outline.start == ROOT
+    return [*["imbalance"] * (is_whole and shown.forecast.has_imbalance), "total"]
+
+
+def _cells_below(shown: ForecastView, *, style: TextStyle) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the cells of the imbalance and of the total, by name of the column."""
+    forecast, unit = shown.forecast, _unit(shown)
+    if shown.outline.start != ROOT:
+        return {}, {}
+    at_base = forecast.program_at_base
+    beyond_base = at_base - float(np.nansum(forecast.fitted.at_smallest()))
+    total = {
+        "measured": style.amount(forecast.program_at_largest, unit),
+        "base": style.amount(at_base, unit),
+        "value": style.amount(forecast.program_total[0], unit),
+        "band": band_text(*forecast.program_total[1:], unit, style=style),
+        "model": off_by(forecast),
+        **dict.fromkeys(("excess", "loss"), percent(forecast.total_excess)),
+    }
+    imbalance = {
+        "measured": style.amount(forecast.imbalance_at_largest, unit),
+        "base": style.amount(beyond_base, unit),
+        "value": style.amount(forecast.imbalance, unit),
+    }
+    return imbalance, total
 
 
 def value_cells(
@@ -368,7 +393,7 @@ def _footer(
     grows = "growth: of the fastest growing part; " * has_models
     hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
     lines.append(f"values: {kind}; {grows}> is {hot}")
-    lines += sum_notes(shown.forecast, style=style)
+    lines += sum_notes(shown.forecast)
     lines += [MODEL_NOTE] if shown.forecast.repetitions and has_models else []
     if shown.forecast.is_comparison:
         lines.append(comparison_note(fitted))
@@ -385,7 +410,8 @@ def _footer(
         style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    lines.append(sum_check_text(shown.outline, shown.check, sums))
+    whole = "the sum" if "imbalance" in lines_below(shown) else "the total"
+    lines.append(sum_check_text(shown.outline, shown.check, sums, whole))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("views", "--view bottom-up"))
     return lines

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.modeling import Aggregate
+from callpath_modeler.modeling import Centre
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.report.exchange import at_largest
 from cpmodel_guidelines.functions import functions_in
@@ -38,7 +38,7 @@ class PotentialSavings:
         return self.seconds.get(function, 0.0) * (1 - 1 / factor)
 
 
-def potential_savings(experiment: Experiment, aggregate: Aggregate = "auto") -> PotentialSavings:
+def potential_savings(experiment: Experiment, aggregate: Centre = "mean") -> PotentialSavings:
     """Return the time that a program spends in collectives.
 
     Raises

@@ -119,7 +119,7 @@ class Subjects:
         """Return a number of each subject at a repeated point, [subjects]."""
         measured, target = self.measured, float(self.fitted.points[point])
         if kind is CriterionKind.SHARE:
-            return measured.shares(self.sums, point, confidence)
+            return measured.shares(self.sums, point, confidence, self._costs_of_program())
         own = measured.values(self.sums, point, confidence)
         if kind is CriterionKind.VALUE:
             return own
@@ -155,8 +155,26 @@ class Subjects:
         rest = _rest(self, own)
         if kind is CriterionKind.SHARE:
             share = propagate_errors(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
-            return Band(share.value, np.maximum(share.low, 0.0), np.minimum(share.high, 1.0))
+            low, high = np.maximum(share.low, 0.0), np.minimum(share.high, 1.0)
+            by = self._sum_in_program(own, target)
+            return Band(share.value * by, low * by, high * by)
         return propagate_errors(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
+
+    def _costs_of_program(self) -> FloatArray | None:
+        """Return the run time of every run in the unit of call paths, [K, R]; None = not known."""
+        of_program = self.fitted.run_time
+        if of_program is None:
+            return None
+        one = np.concatenate([self._one(float(point)) for point in self.fitted.points])
+        return np.asarray(of_program.runs[0] / one[:, None])
+
+    def _sum_in_program(self, own: Predicted, target: float) -> float:
+        """Return the predicted sum of all call paths as a fraction of the predicted run time."""
+        if self.fitted.run_time is None:
+            return 1.0
+        sums = own.total()
+        found = run_time_at(self.fitted, target, self.measured, sums, predicted=True)
+        return 1.0 if found is None else sums[0] * float(self._one(target)[0]) / found.predicted
 
     def _before(self, confidence: float) -> Band:
         """Return the measured values at the smallest scale, [subjects]; 0 = did not occur."""

@@ -65,16 +65,16 @@ def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Lev
         else:
             shared = _of_control(logs[control, record], deviation[control])
         measured = ~np.isnan(logs[:, record]).all(axis=0)
-        centred = centre(logs[:, record] - shared)
+        centred = centre(logs[:, record] - shared, "median")
         error[:, record] = _squared_error(logs[:, record] - shared)
         new = np.isnan(first)
         first[new] = centred[new]
         own[:, record] = centred - first
-        common[record] = centre(np.where(measured, shared, np.nan)[None])[0]
+        common[record] = centre(np.where(measured, shared, np.nan)[None], "median")[0]
         if control is not None:
             # The sum sees changes of any number of call paths, and new call paths.
             cost = _log_sum(logs[~control, record] - shared)
-            level, program_error[record] = centre(cost[None])[0], _squared_error(cost)
+            level, program_error[record] = centre(cost[None], "median")[0], _squared_error(cost)
             first_cost = np.where(np.isnan(first_cost), level, first_cost)
             program[record] = level - first_cost
     if control is None:

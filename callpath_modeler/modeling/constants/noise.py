@@ -170,12 +170,6 @@ FEWEST_RESIDUALS = 15
 Unit: count. Evidence: by convention.
 """
 
-CLEARLY = 0.95
-"""Ratio of variances below which another centre is clearly steadier.
-
-Unit: ratio. Evidence: by convention.
-"""
-
 GROWTHS_OF_DRIFTS = (0.0, 10.0, 100.0)
 """Growth of the variance of deviations towards small scales that is tried; the first is no drift.
 

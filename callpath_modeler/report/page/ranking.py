@@ -18,6 +18,7 @@ from callpath_modeler.report.pair_columns import ENSEMBLE, pair_note
 from callpath_modeler.report.ranking import (
     absent_notes,
     excess_notes,
+    lines_below,
     ranking_cells,
     remainder,
     unmodelled_notes,
@@ -88,7 +89,7 @@ def ranking_rows(
         body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
     foot = [
         _last(columns, len(rows) + k, text, is_charted=bool(charts))
-        for k, text in enumerate(_below(ranking, others))
+        for k, text in enumerate(lines_below(ranking, others))
     ]
     return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
 
@@ -169,11 +170,6 @@ def trust_text(marks: str, count: float | None) -> Html:
     said = f"{count:g} of {MARKS} marks"
     shown = tag("span", marks, role="img", aria_label=said, title=said)
     return tag("data", shown, value=f"{count:g}")
-
-
-def _below(ranking: Ranking, others: IntArray) -> list[str]:
-    rest = [counted(len(others), "other")] if len(others) else []
-    return [*rest, "total"] if ranking.fitted.metric.additive else rest
 
 
 def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool) -> Html:

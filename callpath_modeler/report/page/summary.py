@@ -15,6 +15,7 @@ from callpath_modeler.report.headline import (
     headline,
     missing_notes,
     model_notes,
+    part_text,
     sum_notes,
     turning_notes,
 )
@@ -47,7 +48,8 @@ def main_rows(ranking: Ranking) -> IntArray:
     if np.isinf(ranking.target) or not 0 < ranking.total[0] < np.inf:
         return np.empty(0, np.intp)
     order = np.argsort(-share, kind="stable")
-    return order[: 1 + int(np.searchsorted(np.cumsum(share[order]), _MOST))]
+    sums = np.cumsum(share[order])
+    return order[: 1 + int(np.searchsorted(sums, _MOST * sums[-1]))]
 
 
 def summary(ranking: Ranking, names: CallPathLinks) -> Html:
@@ -68,7 +70,7 @@ def summary(ranking: Ranking, names: CallPathLinks) -> Html:
         ),
         *(tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
         *(tag("p", note) for note in missing_notes(ranking)),
-        *(tag("p", note) for note in sum_notes(ranking, style=DEFAULT_STYLE)),
+        *(tag("p", note) for note in sum_notes(ranking)),
         tag("p", context(ranking), class_="aside"),
     )
 
@@ -83,7 +85,7 @@ def _last_names(ranking: Ranking, rows: IntArray) -> list[str]:
 
 def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
     link = names.link(row, tag("code", name))
-    takes = f" takes {percent(float(ranking.own_share[row]))}"
+    takes = f" takes {part_text(ranking, row)}"
     if ranking.fitted.is_measured_only:
         return joined(link, takes)
     return joined(link, f"{takes} and {growth_of(ranking.fitted, row, pretty=True)}")

@@ -142,7 +142,8 @@ def _sums(
     """Return the sum of the call paths without a row, and the total; both as columns."""
     if not ranking.fitted.metric.additive:
         return []
-    total = (ranking.total_at_largest, *ranking.total, ranking.predicted_total)
+    said = ranking.predicted_total if ranking.run_time is None else ranking.run_time.predicted
+    total = (ranking.program_at_largest, *ranking.program_total, said)
     sums = [("total", total)]
     if len(others):
         largest, value, _, _, said = (float(np.nansum(c[others])) for c in _columns(ranking))

@@ -65,7 +65,8 @@ def test_a_run_without_cost_has_no_excess():
 
 
 @pytest.mark.parametrize(
-    ("aggregate", "lost", "share"), [("auto", 4, 4 / 5), ("min", 1, 1 / 2), ("mean", 1.5, 1.5 / 4)]
+    ("aggregate", "lost", "share"),
+    [("median", 4, 4 / 5), ("min", 1, 1 / 2), ("mean", 1.5, 1.5 / 4)],
 )
 def test_repetitions_become_the_cost_that_is_asked_for(aggregate, lost, share):
     made = experiment({"main": [[1, 5.5, 1], [5, 5, 2]]}, (2, 4))

@@ -35,8 +35,7 @@ def test_a_row_whose_centres_are_zero_is_zero_whatever_its_means(aggregate: str)
 
 def test_a_row_that_is_mostly_zero_does_not_harm_the_others() -> None:
     y = np.concatenate([np.tile([0.0, 0.0, 0.0, 0.0, 5.0], (1, 6, 1)), delayed(30)])
-    models = fit(POINTS, y)
-    assert models.aggregate == "min"
+    models = fit(POINTS, y, aggregate="min")
     assert models.status[0] == FitStatus.ZERO
     # Two runs in a row of one of the thirty happen to be late by more than all others.
     assert (models.status[1:] != FitStatus.OK).sum() <= 1

@@ -72,7 +72,7 @@ def node(fit, target, row, *, inclusive=False):
 
 def test_the_first_line_is_what_was_measured_and_then_what_models_say(fit):
     first = text(rank(fit, 8.0))[0]
-    assert first.startswith("app ran 22.0 s at p = 8 (measured, 3 runs; ")
+    assert first.startswith("app ran 22.0 s at p = 8 (mean of 3 runs, ")
     assert re.search(
         r"odd takes \d+ % and is O\(.*\)\. The models predict .* s \(error [+-][\d.]+ %\); "
         r"they cover 73 % of the cost\.$",
@@ -99,11 +99,15 @@ def test_a_total_that_has_no_interval_is_told_without_one():
     fit = cpm.fit(experiment({"main": cube}, P))
     ranking = rank(fit, 8.0)
     lines = text(ranking)
-    assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. main takes", lines[0])
+    assert re.match(
+        r"app ran [\d.]+ s at p = 8 \(mean of 3 runs, [^;]*; [^;]*\)\. main takes", lines[0]
+    )
     assert "nan" not in "\n".join(lines)
     assert shown(ranking, 0)[1].endswith(" s")
     head = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)[0].plain
-    assert re.match(r"app ran [\d.]+ s at p = 8 \(measured, 3 runs; [^;]*\)\. The hot path", head)
+    assert re.match(
+        r"app ran [\d.]+ s at p = 8 \(mean of 3 runs, [^;]*; [^;]*\)\. The hot path", head
+    )
 
 
 def test_a_worst_call_path_without_a_model_is_said_to_have_none():
@@ -175,7 +179,7 @@ def test_no_line_is_wider_than_the_terminal_and_the_interval_stays(fit, target, 
 def test_a_metric_that_does_not_add_up_is_worst_where_it_was_measured():
     fit = models(metric=Metric("imbalance", "1", additive=False))
     lines = text(rank(fit, 8.0))
-    assert lines[0].startswith("At p = 8 (measured, 3 runs): odd is worst, 8.")
+    assert lines[0].startswith("At p = 8 (mean of 3 runs): odd is worst, 8.")
     assert "The models predict" not in lines[0]
 
 
@@ -238,9 +242,7 @@ def shown(ranking, row):
 def test_a_call_path_is_shown_as_measured_and_then_how_far_its_model_is_off(fit):
     ranking = rank(fit, 8.0)
     _, measured, model, *_ = shown(ranking, ODD)
-    assert re.match(
-        r"at p = 8 \(measured, 3 runs\): \d\.\d\d s \(\d\.\d\d .* \d\.\d\d s\)", measured
-    )
+    assert re.match(r"at p = 8 \(mean of 3 runs\): \d\.\d\d s \(\d\.\d\d .* \d\.\d\d s\)", measured)
     off = ranking.predicted.value[ODD] / ranking.value[ODD] - 1
     assert f"error {off:+.0%}".replace("%", " %") in model
 
@@ -256,7 +258,7 @@ def test_the_sign_of_the_target_is_at_what_was_measured(fit):
 
 def test_a_call_path_that_does_not_occur_at_the_target_is_shown_so(fit):
     lines = shown(rank(fit, 8.0), ABSENT)
-    assert lines[1] == "at p = 8 (measured, 3 runs): it did not occur"
+    assert lines[1] == "at p = 8 (mean of 3 runs): it did not occur"
     assert ", error " not in lines[2]
 
 
@@ -271,7 +273,7 @@ def test_excess_work_that_is_nothing_has_no_sign():
 
 def test_a_call_path_without_a_model_is_shown_as_measured(fit):
     lines = shown(rank(fit, 8.0), ALONE)
-    assert lines[1].startswith("at p = 8 (measured, 3 runs): 5.99 s (")
+    assert lines[1].startswith("at p = 8 (mean of 3 runs): 5.99 s (")
     assert lines[2].startswith("no model: ")
 
 
@@ -289,7 +291,7 @@ def test_a_call_path_that_is_gone_is_said_to_be_instead_of_what_its_values_were_
 
 def test_a_view_begins_with_what_was_measured(fit):
     lines = [line.plain for line in views_text(seen(fit, 8.0), style=DEFAULT_STYLE)]
-    assert lines[0].startswith("app ran 22.0 s at p = 8 (measured, 3 runs; ")
+    assert lines[0].startswith("app ran 22.0 s at p = 8 (mean of 3 runs, ")
     assert "The models predict" in lines[0]
     assert "95% interval" in lines[3]
     assert "model" in lines[3]
@@ -306,16 +308,16 @@ def test_views_for_machines_say_what_they_are_based_on(fit):
 
 def test_a_node_says_what_was_measured_and_how_far_models_are_off(fit):
     measured, formula, predicted = node(fit, 8.0, ODD).model()
-    assert measured.startswith("at p = 8 (measured, 3 runs): ")
+    assert measured.startswith("at p = 8 (mean of 3 runs): ")
     assert formula.startswith("time(p) = ")
     assert re.match(r"at p = 8: \d+\.\d s predicted, error \+\d+ %, O\(", predicted)
 
 
 def test_a_node_without_a_model_or_without_a_value_says_so(fit):
     measured, why = node(fit, 8.0, ALONE).model()
-    assert measured.startswith("at p = 8 (measured, 3 runs): 5.99 s (")
+    assert measured.startswith("at p = 8 (mean of 3 runs): 5.99 s (")
     assert why == "no model: too few points"
-    assert node(fit, 8.0, ABSENT).model()[0] == "at p = 8 (measured, 3 runs): does not occur"
+    assert node(fit, 8.0, ABSENT).model()[0] == "at p = 8 (mean of 3 runs): does not occur"
 
 
 def test_a_node_that_models_are_asked_about_is_as_before(fit):

@@ -352,7 +352,7 @@ def repeated(laws=None):
 def test_at_a_measured_target_the_page_says_what_the_run_took_and_then_what_models_say():
     told = parsed(models=repeated(), target=32.0)
     assert re.search(
-        r"app ran 2\d\.\d s at p = 32 \(measured, 3 runs; .*\)\. \d\d % of the time is in 2 call",
+        r"app ran 2\d\.\d s at p = 32 \(mean of 3 runs, .*\)\. \d\d % of the time is in 2 call",
         told.words["header"],
     )
     assert re.search(
@@ -370,7 +370,7 @@ def test_counts_were_measured():
     cube = {name: np.tile(law[:, None], 2) for name, law in LAWS.items()}
     models = fit(experiment(cube, metric=counts))
     told = parsed(models=models, target=32.0).words["header"]
-    assert told.startswith("app: visits = 20.6 at p = 32 (measured, 2 runs; ")
+    assert told.startswith("app: visits = 20.6 at p = 32 (mean of 2 runs, ")
 
 
 @pytest.mark.parametrize("target", [8.0, 32.0, 64.0, np.inf])
