@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
+from typing import get_args
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from callpath_modeler.analysis.scale_pairs import (
     pairs_of,
 )
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.argument_checks import check_choice, check_type
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
@@ -232,6 +233,7 @@ def losses(
     """
     check_type(experiment, Experiment, "experiment")
     check_type(ideal, (Ideal, NoneType), "ideal")
+    check_choice(aggregate, get_args(Centre), "aggregate")
     chosen = experiment.metric(metric)
     if not chosen.additive:
         raise no_excess_work(chosen)

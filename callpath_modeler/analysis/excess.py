@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.ideals import ideal_cost, ideal_of, scaling_over
-from callpath_modeler.argument_checks import check_type, parse_enum
+from callpath_modeler.argument_checks import check_choice, check_type, parse_enum
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -193,6 +194,7 @@ def measured_excess(
     (ICS 2007), the equations for strong and weak scaling.
     """
     check_type(experiment, Experiment, "experiment")
+    check_choice(aggregate, get_args(Centre), "aggregate")
     points, values = experiment.by_point(metric, parameter)
     costs = []
     for point in (base, scale):

@@ -29,12 +29,17 @@ from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import predict
-from callpath_modeler.analysis.run_time import RunTime, run_time_at
+from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_bands
+from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs
 
+_KNOWN = 3
+"""Marks of trust of a prediction that counts as known."""
+_MANY = 100_000
+"""Number of call paths whose bands at several scales take more than a second."""
 _ROUNDED = 5e-4
 """Relative difference that a number with three digits may hide."""
 
@@ -235,6 +240,28 @@ class ProgramCosts:
             return self.total
         value, low, high = (self._of_processes(end, self.target) for end in self.run_time.total)
         return value, low, high
+
+    @cached_property
+    def program_trust(self) -> int:
+        """Marks of trust of `program_total`, by the width of its band; -1 = no band."""
+        value, low, high = (np.array([end]) for end in self.program_total)
+        return int(marks_of_trust(value, low, high)[0])
+
+    @cached_property
+    def farthest_known(self) -> float | None:
+        """The largest scale before the target up to which the run time has three marks of trust.
+
+        Scales are multiples of the largest one by powers of two. None = none of them has three
+        marks, or predictions of so many call paths take long.
+        """
+        fitted, last = self.fitted, float(self.fitted.points[-1])
+        if not last < self.target < np.inf or len(self.tree) > _MANY:
+            return None
+        points = last * 2.0 ** np.arange(1, 1 + max(1, int(np.log2(self.target / last))))
+        band = run_time_bands(fitted, points)
+        known = marks_of_trust(band.value, band.low, band.high) >= _KNOWN
+        count = len(points) if known.all() else int(np.argmin(known))
+        return float(points[count - 1]) if count else None
 
     @cached_property
     def program_at_largest(self) -> float:

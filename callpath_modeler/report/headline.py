@@ -49,6 +49,8 @@ STATISTICS = {
     "min": "minimum",
 }
 """Names of statistics over repetitions in sentences."""
+_UNKNOWN = 1
+"""Marks of trust up to which the first sentence states a range, and no growth."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -89,18 +91,50 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
             return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
-    growth = f" and {growth_of(fitted, row, pretty=not style.ascii_only)}"
-    if fitted.is_measured_only:
-        growth = ""
     if fitted.metric.additive:
-        answer = (
-            f"{cost_text(ranking, style=style)}. {name} takes {part_text(ranking, row)}{growth}."
-        )
+        answer = f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-        amount = amount_text(*of_row, unit, style=style)
+        amount, growth = amount_text(*of_row, unit, style=style), _growth(ranking, row, style=style)
         answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth and ','}{growth}."
-    return " ".join([answer, *model_notes(ranking, style=style), *missing_notes(ranking)])
+    notes = [*known_notes(ranking), *model_notes(ranking, style=style), *missing_notes(ranking)]
+    return " ".join([answer, *notes])
+
+
+def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
+    """Return the share of a call path and its growth as a predicate: ``takes 73 % and is O(p)``."""
+    takes = f"takes {part_text(ranking, row)}"
+    if is_unknown(ranking.program_trust) and not ranking.repetitions:
+        takes = "takes a share that is not known"
+    return f"{takes}{_growth(ranking, row, style=style)}"
+
+
+def _growth(ranking: Ranking, row: int, *, style: TextStyle) -> str:
+    """Return the growth of a call path as the end of a sentence; empty without models."""
+    if ranking.fitted.is_measured_only:
+        return ""
+    if is_unknown(int(ranking.call_paths[0].trust[row])) and not ranking.repetitions:
+        return " and grows by a law that is not known"
+    return f" and {growth_of(ranking.fitted, row, pretty=not style.ascii_only)}"
+
+
+def is_unknown(marks: int) -> bool:
+    """Return whether a prediction has so few marks of trust that only its range is stated."""
+    return 0 <= marks <= _UNKNOWN
+
+
+def known_notes(answer: Answer) -> list[str]:
+    """Return how far predictions can be trusted, if that at the target cannot."""
+    fitted = answer.fitted
+    if answer.repetitions or not is_unknown(answer.program_trust) or not fitted.metric.additive:
+        return []
+    farthest = answer.farthest_known
+    if farthest is not None:
+        at = setting_text({fitted.parameter: farthest})
+        return [f"Predictions have three marks of trust up to {at}."]
+    if answer.target > 2 * fitted.points[-1]:
+        return ["No prediction beyond the largest run has three marks of trust."]
+    return []
 
 
 def cost_text(answer: Answer, *, style: TextStyle) -> str:
@@ -118,6 +152,9 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
         ends = style.interval(low, high, metric.unit)
         known.append(f"{percent(fitted.models.confidence)} band {ends}")
     amount = style.amount(value, metric.unit)
+    if not runs and is_unknown(answer.program_trust):
+        amount = style.interval(low, high, metric.unit)
+        known[-1] = f"{percent(fitted.models.confidence)} band"
     if metric.is_time and not metric.is_on_gpu_streams and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:

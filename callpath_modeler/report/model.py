@@ -427,7 +427,10 @@ def program_facts(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYL
     if np.isinf(ranking.target) or not fitted.metric.additive:
         return []
     share = float(ranking.share[row])
-    part = "" if np.isnan(share) else f". This call path takes {percent(share)} of the total"
+    is_share_known = not np.isnan(share) and (
+        ranking.repetitions > 0 or not is_unknown(ranking.program_trust)
+    )
+    part = f". This call path takes {percent(share)} of it" if is_share_known else ""
     return [("program", f"{cost_text(ranking, style=style)}{part}.")]
 
 

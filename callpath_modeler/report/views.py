@@ -30,6 +30,8 @@ from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.headline import (
     at_text,
     cost_text,
+    is_unknown,
+    known_notes,
     left_out,
     model_notes,
     off_by,
@@ -225,15 +227,19 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
     part = main.excess if forecast.is_comparison else main.share
-    share = percent(float(part[0]))
     (growth,) = _growths(forecast, main, pretty=not style.ascii_only)
+    is_predicted = is_finite and forecast.has_models and not forecast.repetitions
+    if is_predicted and is_unknown(int(main.trust[0])):
+        growth = "growth not known"
+    share = f"{percent(float(part[0]))}{'' if shown.inclusive else ' exclusive'}"
+    told = [] if is_predicted and is_unknown(forecast.program_trust) else [share]
+    told += [growth] if growth else []
     verb = "lost " * forecast.is_comparison
     top_down = shown.request.kind is ViewKind.TOP_DOWN
     where = f"the hot path leads to {name}" if top_down else f"most is {verb}in {name}"
     where = where[0].upper() + where[1:] if is_finite else where
-    how = f", {growth}" if growth else ""
-    answer += f"{where}: {share}{'' if shown.inclusive else ' exclusive'}{how}."
-    return " ".join([answer, *model_notes(forecast, style=style)])
+    answer += f"{where}: {', '.join(told)}." if told else f"{where}."
+    return " ".join([answer, *known_notes(forecast), *model_notes(forecast, style=style)])
 
 
 def _context(shown: ForecastView) -> str:

@@ -13,6 +13,8 @@ from callpath_modeler.report.headline import (
     cost_text,
     growth_of,
     headline,
+    is_unknown,
+    known_notes,
     missing_notes,
     model_notes,
     part_text,
@@ -37,6 +39,9 @@ def page_headline(ranking: Ranking) -> str:
     rows = main_rows(ranking)
     if not len(rows):
         return headline(ranking, style=DEFAULT_STYLE)
+    if is_unknown(ranking.program_trust) and not ranking.repetitions:
+        known = [f"{cost_text(ranking, style=DEFAULT_STYLE)}.", *known_notes(ranking)]
+        return " ".join(known)
     share = percent(float(ranking.own_share[rows].sum()))
     where = f"{share} of the {ranking.fitted.metric.name} is in {counted(len(rows), 'call path')}"
     return f"{cost_text(ranking, style=DEFAULT_STYLE)}. {where}."
@@ -85,7 +90,4 @@ def _last_names(ranking: Ranking, rows: IntArray) -> list[str]:
 
 def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
     link = names.link(row, tag("code", name))
-    takes = f" takes {part_text(ranking, row)}"
-    if ranking.fitted.is_measured_only:
-        return joined(link, takes)
-    return joined(link, f"{takes} and {growth_of(ranking.fitted, row, pretty=True)}")
+    return joined(link, f" {takes_text(ranking, row, style=DEFAULT_STYLE)}")
