@@ -157,7 +157,7 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
 
 
 def _is_number(cell: object) -> bool:
-    """Return whether one cell is a number; arrays of single cells would take three times as long."""
+    """Return whether one cell is a number; an array for each would take three times as long."""
     if not isinstance(cell, str):
         return isinstance(cell, int | float) and as_numbers([cell]) is not None
     try:
