@@ -31,7 +31,7 @@ class Work(Enum):
     RUNS = "runs", 8_000, 0.1
     TITLES = "columns", 3_000, 0.03
     METRICS = "metrics", 3_000, 0.03
-    COLUMNS = "pairs of a run and a metric", 80_000, 1.0
+    COLUMNS = "pairs of a run and a metric", 60_000, 1.0
     TABLE = "cells of rows and columns", 400_000, 3.0
     NAMES = "names in call paths", 1_000_000, 3.0
     TEXT_LINES = "lines of text", 800_000, 10.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
+from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.layout import TableLayout
@@ -86,8 +87,11 @@ class Results:
             raise InputError(f"{self.path}: {why}", hint="repeat the runs")
         programs = dict.fromkeys(str(row[0][_PROGRAM]) for row in self._rows)
         runs: list[RunSource] = []
+        limits, cells = InputLimits.of(self.path), 0
         for program in programs:
             mine = [row for row in self._rows if str(row[0][_PROGRAM]) == program]
+            cells += len(mine) * len({name for run, *_ in mine for name in run})
+            limits.check(Work.TABLE, cells, "split the report by programs")
             runs += runs_of_grid(*self._table(mine), findings)
         return runs
 

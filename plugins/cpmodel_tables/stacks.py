@@ -9,7 +9,7 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.numerals import decimal_of, is_plain
 from callpath_modeler.readers.unpacking import packed_budget
 from callpath_modeler.units import counted
 from cpmodel_tables.text import first_text, opened_text
@@ -130,7 +130,7 @@ def _is_stack(line: str) -> bool:
 def _parted(line: str) -> tuple[str, float] | None:
     """Return the text before the last number of a line, and the number; None = no number."""
     words = line.rsplit(None, 1)
-    if len(words) < 2 or not _COUNT.fullmatch(words[1]):
+    if len(words) < 2 or not (is_plain(words[1]) and _COUNT.fullmatch(words[1])):
         return None
     return words[0].strip(), decimal_of(words[1])
 

@@ -51,6 +51,11 @@ def test_a_long_line_of_blanks_is_refused_in_linear_time(load):
         load("x.folded", "a" + " " * 300_000 + "b\n")
 
 
+def test_a_number_of_very_many_digits_is_refused_with_its_line(load):
+    with pytest.raises(InputError, match="line 2: not a stack with a number"):
+        load("x.folded", f"main;f 3\nmain;g {'4' * 500}\n")
+
+
 @pytest.mark.parametrize("name", ["x.folded", "x.collapsed", "X.FOLDED"])
 def test_a_first_line_of_any_length_is_recognised(tmp_path, name):
     deep = ";".join(f"frame{k:06d}" for k in range(10_000))

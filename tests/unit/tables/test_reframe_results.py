@@ -57,6 +57,20 @@ def test_an_older_report_lists_its_variables(load, value_of):
     check(load("run-report.json", wf.report(cases)), value_of, runs=5)
 
 
+def test_runs_with_very_many_different_variables_are_refused(load):
+    cases = [
+        {
+            "name": PROGRAM,
+            "result": "success",
+            "check_vars": {"num_tasks": 2 + k, f"v{k}": 1},
+            "perfvars": [{"name": "solve_time", "value": 1, "unit": "s"}],
+        }
+        for k in range(800)
+    ]
+    with pytest.raises(InputError, match="cells of rows and columns"):
+        load("run-report.json", wf.report(cases))
+
+
 def test_one_variable_per_line_with_its_name(load, value_of):
     header = "result|job_completion_time|version|name|num_tasks|pvar|pval|punit|"
     rows = [
