@@ -257,10 +257,11 @@ class ProgramCosts:
         fitted, last = self.fitted, float(self.fitted.points[-1])
         if not last < self.target < np.inf or len(self.tree) > _MANY:
             return None
-        points = last * 2.0 ** np.arange(1, 1 + max(1, int(np.log2(self.target / last))))
+        count = max(1, int(np.log2(self.target / last)))
+        points = np.asarray(last * 2.0 ** np.arange(1, 1 + count), np.float64)
         band = run_time_bands(fitted, points)
         known = marks_of_trust(band.value, band.low, band.high) >= _KNOWN
-        count = len(points) if known.all() else int(np.argmin(known))
+        count = count if known.all() else int(np.argmin(known))
         return float(points[count - 1]) if count else None
 
     @cached_property

@@ -92,11 +92,15 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
     if fitted.metric.additive:
-        answer = f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
+        answer = (
+            f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
+        )
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
-        amount, growth = amount_text(*of_row, unit, style=style), _growth(ranking, row, style=style)
-        answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth and ','}{growth}."
+        amount, growth = amount_text(*of_row, unit, style=style), ""
+        if not fitted.is_measured_only:
+            growth = f", and {growth_of(fitted, row, pretty=not style.ascii_only)}"
+        answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth}."
     notes = [*known_notes(ranking), *model_notes(ranking, style=style), *missing_notes(ranking)]
     return " ".join([answer, *notes])
 
@@ -104,18 +108,18 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
 def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     """Return the share of a call path and its growth as a predicate: ``takes 73 % and is O(p)``."""
     takes = f"takes {part_text(ranking, row)}"
-    if is_unknown(ranking.program_trust) and not ranking.repetitions:
-        takes = "takes a share that is not known"
-    return f"{takes}{_growth(ranking, row, style=style)}"
-
-
-def _growth(ranking: Ranking, row: int, *, style: TextStyle) -> str:
-    """Return the growth of a call path as the end of a sentence; empty without models."""
     if ranking.fitted.is_measured_only:
-        return ""
-    if is_unknown(int(ranking.call_paths[0].trust[row])) and not ranking.repetitions:
-        return " and grows by a law that is not known"
-    return f" and {growth_of(ranking.fitted, row, pretty=not style.ascii_only)}"
+        return takes
+    growth = growth_of(ranking.fitted, row, pretty=not style.ascii_only)
+    if ranking.repetitions:
+        return f"{takes} and {growth}"
+    no_share = is_unknown(ranking.program_trust)
+    no_growth = is_unknown(int(ranking.call_paths[0].trust[row]))
+    if no_share and no_growth:
+        return "comes first, but its share and its growth are not known"
+    if no_share:
+        return f"comes first, but its share is not known. It {growth}"
+    return f"{takes}, and its growth is not known" if no_growth else f"{takes} and {growth}"
 
 
 def is_unknown(marks: int) -> bool:

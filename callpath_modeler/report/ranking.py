@@ -305,7 +305,7 @@ def ranking_cells(
         "excess": TextColumn("excess", excess, droppable=-1 if fitted.ideal else 6),
         "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
         "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
-        "trust": TextColumn("trust", [*trust, *blank, ""], droppable=3),
+        "trust": TextColumn("trust", [*trust, *blank, ""], droppable=-3),
     }
     if all(label == NOTHING for label in why):
         del columns["why"]

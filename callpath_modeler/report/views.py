@@ -361,7 +361,7 @@ def value_cells(
             droppable=-1 if forecast.fitted.ideal else 5,
         ),
         "growth": TextColumn("growth", growth, right=False, droppable=1),
-        "trust": TextColumn("trust", [*map(marks_text, main.trust)], droppable=3),
+        "trust": TextColumn("trust", [*map(marks_text, main.trust)], droppable=-3),
     }
     if np.isinf(forecast.target):
         del columns["trust"]

@@ -43,10 +43,10 @@ _FIRST_TO_GO = (
     "excess",
     "growth",
     "measured",
-    "trust",
     "model",
     "band",
     "share",
+    "trust",
 )
 
 _FIRST_TO_GO_OF_TWO = (

@@ -43,7 +43,7 @@ def rows_of(outcome):
 
 def test_a_target_that_was_run_is_ranked_by_what_was_measured(run, table):
     outcome = run("rank", table, "--target", "32")
-    assert re.match(r"app ran 9\.8\d s at p = 32 \(measured, 3 runs; ", outcome.out)
+    assert re.match(r"app ran 9\.8\d s at p = 32 \(mean of 3 runs, ", outcome.out)
     row = rows_of(run("rank", table, "--target", "32", "-f", "csv"))["main/f"]
     assert row["basis"] == "measured"
     assert float(row["value_at_target[s]"]) == pytest.approx(4.8, rel=0.01)
@@ -60,16 +60,16 @@ def test_models_are_asked_there_too_and_what_comes_next_asks_them(run, table):
     assert "--predicted" in words
     shown = run(*words)
     assert shown.status == 0
-    assert "measured, 3 runs" not in shown.out
+    assert "mean of 3 runs" not in shown.out
     row = rows_of(run("rank", table, "--target", "32", "--predicted", "-f", "csv"))["main/f"]
     assert row["basis"] == "predicted"
     assert row["value_at_target[s]"] == row["predicted[s]"]
 
 
 def test_views_and_pages_lead_with_what_was_measured(run, table):
-    assert " at p = 32 (measured, 3 runs; " in run("views", table, "--target", "32").out
+    assert " at p = 32 (mean of 3 runs, " in run("views", table, "--target", "32").out
     page = run("report", table, "--target", "32").out
-    assert "app ran 9.83 s at p = 32 (measured, 3 runs; " in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "app ran 9.83 s at p = 32 (mean of 3 runs, " in page.replace("\N{NO-BREAK SPACE}", " ")
     asked = run("report", table, "--target", "32", "--predicted").out
     assert "app will run " in asked
     assert "--predicted" in asked  # the command that makes it again
@@ -77,7 +77,7 @@ def test_views_and_pages_lead_with_what_was_measured(run, table):
 
 def test_show_has_both_what_was_measured_and_how_far_the_model_is_off(run, table):
     lines = run("show", table, "main/f", "--target", "32").out.splitlines()
-    assert lines[1].startswith("at p = 32 (measured, 3 runs): 4.8")
+    assert lines[1].startswith("at p = 32 (mean of 3 runs): 4.8")
     assert ", error " in lines[2]
 
 
@@ -108,7 +108,7 @@ def test_all_parameters_have_to_be_where_they_were_measured(run, tmp_path):
             lines += [f"main,{p},{n},{k},{n * p * random.uniform(0.99, 1.01)}" for k in (1, 2)]
     path.write_text("\n".join(lines) + "\n")
     seen = run("rank", path, "--at", "p=32,n=20")
-    assert re.match(r"two ran 6\d\d s at p = 32, n = 20 \(measured, 2 runs; ", seen.out)
+    assert re.match(r"two ran 6\d\d s at p = 32, n = 20 \(mean of 2 runs, ", seen.out)
     between = run("rank", path, "--at", "p=32,n=30")
     assert re.match(r"two will run 9\d\d s at p = 32, n = 30 \(inside the data; ", between.out)
 
@@ -128,7 +128,7 @@ def test_no_file_makes_models_answer(run, table, tmp_path):
 def test_a_difference_at_a_target_that_both_ran_is_that_of_the_runs(run, before, table):
     outcome = run("diff", before, table, "--target", "32")
     text = " ".join(outcome.out.split())
-    assert text.startswith("At p = 32 (measured, 3 runs): 8.2")
+    assert text.startswith("At p = 32 (mean of 3 runs): 8.2")
     assert "1 call path worse: main/f (+50 %)" in text
     assert "base, new: measured at p = 32; p=32: change there" in text
     row = rows_of(run("diff", before, table, "--target", "32", "-f", "csv"))["main/f"]
@@ -162,7 +162,7 @@ def test_models_of_the_largest_scale_have_a_column_of_another_name(run, before, 
     (header,) = [line for line in outcome.out.splitlines() if line.endswith("call path")]
     assert header.split()[:4] == ["base", "new", "p=128", "predicted"]
     measured = run("diff", before, table, "--target", "128").out
-    assert measured.count("At p = 128 (measured, 3 runs)") == 1
+    assert measured.count("At p = 128 (mean of 3 runs)") == 1
     assert "At p = 128 (measured):" not in measured
 
 

@@ -11,14 +11,13 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import (
     cost_text,
-    growth_of,
     headline,
     is_unknown,
     known_notes,
     missing_notes,
     model_notes,
-    part_text,
     sum_notes,
+    takes_text,
     turning_notes,
 )
 from callpath_modeler.report.layout import tied

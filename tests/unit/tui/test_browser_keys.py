@@ -88,7 +88,7 @@ STEP = {
 def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measured_again():
     async def steps(screen):
         screen.says("p = 8 ")
-        screen.says("measured, 2 runs")
+        screen.says("mean of 2 runs")
         assert "p predicted" in screen.lines[-1]
         await screen.press("p")
         screen.says("values are predicted; p shows measured values")
@@ -100,7 +100,7 @@ def test_a_key_shows_what_models_say_of_a_target_that_was_run_and_what_was_measu
         await screen.press("x", "right_square_bracket", "left_square_bracket")
         screen.says("2 runs there")
         await screen.press("p")
-        screen.says("measured, 2 runs")
+        screen.says("mean of 2 runs")
         await screen.press("y")
         assert not any("--predicted" in line for line in screen.lines)
 
@@ -317,8 +317,8 @@ def test_at_a_measured_target_the_screen_says_so_and_how_far_models_are_off():
     }
 
     async def steps(screen):
-        screen.says("(measured, 3 runs)")
-        assert "measured, 3 runs" in screen.lines[1]
+        screen.says("(mean of 3 runs)")
+        assert "mean of 3 runs" in screen.lines[1]
         assert "models: " in screen.lines[1]
         assert "95% interval" in screen.lines[2]
         assert "model" in screen.lines[2]
@@ -326,7 +326,7 @@ def test_at_a_measured_target_the_screen_says_so_and_how_far_models_are_off():
         assert "measured" not in screen.lines[1]
         assert "95% band" in screen.lines[2]
         await screen.press("left_square_bracket", "left_square_bracket")
-        assert "measured, 3 runs" in screen.lines[1]
+        assert "mean of 3 runs" in screen.lines[1]
         assert screen.session.forecast.target == 16
 
     drive(steps, fitted(values), target=32.0, size=(100, 24))

@@ -68,9 +68,9 @@ def pane(screen):
 
 
 def at_scale(fitted, scale):
-    """Return medians over repetitions of the exclusive time of each call path at a scale."""
+    """Return means over repetitions of the exclusive time of each call path at a scale."""
     points, values = fitted.experiment.by_point("time", "p")
-    return np.nan_to_num(np.nanmedian(values[:, points.tolist().index(scale)], axis=1))
+    return np.nan_to_num(np.nanmean(values[:, points.tolist().index(scale)], axis=1))
 
 
 def hot_path(screen, fitted):
