@@ -182,8 +182,10 @@ def weight_of_sum(alone: Band, of_call_paths: Band) -> FloatArray:
     alone, of_call_paths : as for `reconciled`; without bands, both weigh the same
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = (np.log(each.high / each.low) for each in (alone, of_call_paths))
-        weight = 1 / (1 + (other / one) ** 2)
+        # The sum may be too large, and the model too small: these sides of the bands count.
+        above = np.log(alone.high / alone.value)
+        below = np.log(of_call_paths.value / of_call_paths.low)
+        weight = 1 / (1 + (below / above) ** 2)
         is_larger = of_call_paths.value > alone.value
     weight = np.where(is_larger, np.where(np.isnan(weight), 0.5, weight), 0.0)
     is_known = ~np.isnan(of_call_paths.value)

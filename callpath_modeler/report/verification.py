@@ -60,6 +60,9 @@ def verification_cells(
     if len(others):
         amounts.append(style.amount(float(np.nansum(found.value[others])), unit))
         holds.append("")
+    if additive and ranking.has_imbalance:
+        amounts.append("")
+        holds.append("")
     if additive:
         amounts.append(style.amount(found.total, unit))
         holds.append(_word(found.holds))

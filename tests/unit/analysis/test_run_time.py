@@ -63,7 +63,7 @@ def test_rows_others_and_imbalance_add_up_to_the_number_of_the_sentence(at_odds,
 
 
 def test_the_answer_names_one_prediction_and_the_imbalance(at_odds):
-    ranking = rank(at_odds, 512.0)
+    ranking = rank(at_odds, 48.0)
     assert f" will run {ranking.run_time.total[0]:.1f} s at " in cost_text(
         ranking, style=DEFAULT_STYLE
     )
@@ -146,7 +146,8 @@ def test_predictions_that_disagree_weigh_as_much_as_they_are_precise():
     assert low == pytest.approx(2.0)
     assert high > 8.0
     assert of((1.0, 0.1, 10.0), (4.0, 3.99, 4.01))[0] == pytest.approx(4.0, rel=0.001)
+    assert of((1.0, 0.1, 1.01), (4.0, 0.4, 4.01))[0] == pytest.approx(1.0, rel=0.001)
     assert of((1.0, nan, nan), (4.0, nan, nan))[0] == pytest.approx(2.0)
     assert of((nan, nan, nan), (3.0, 2.0, 4.0)) == (3.0, 2.0, 4.0)
     assert of((0.0, 0.0, 0.0), (3.0, 2.0, 4.0)) == (3.0, 2.0, 4.0)
-    assert of((1.0, 0.0, 2.0), (4.0, 3.0, 5.0)) == (4.0, 3.0, 5.0)
+    assert of((1.0, 0.0, np.inf), (4.0, 3.0, 5.0)) == (4.0, 3.0, 5.0)
