@@ -56,7 +56,10 @@ def findings_of_models(
             count = int(rows.sum())
             message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
             found.append(Finding(code, "models", message, count))
-    exponentials = modeling.better_exponentials(models, centres)
+    exponentials = None
+    # Work that doubles with each further process does not exist: another cause bends the curve.
+    if worker_parameter(parameters) is None:
+        exponentials = modeling.better_exponentials(models, centres)
     if exponentials is not None:
         found.append(_exponentials(exponentials, parameters[0], np.nan_to_num(centres)))
     if since.any():

@@ -46,8 +46,9 @@ class Exponentials:
 def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | None:
     """Return exponentials that fit far better than models without any, or None.
 
-    Each exponential is tried alone and with a constant that is not negative. Errors are per degree
-    of freedom, so that models with more coefficients have no advantage.
+    Each exponential is tried alone and with a constant that is not negative, where values at three
+    points in a row at least double. Errors are per degree of freedom, so that models with more
+    coefficients have no advantage.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
     relative[~there] = 0.0
     of_model = _errors(relative, used, models)
     asked = (
-        (of_model > MISSED)
+        _doubles(centres)
+        & (of_model > MISSED)
         & (used >= FEWEST_FOR_THREE)
         & (used == (~np.isnan(centres)).sum(axis=1))
     )
@@ -88,6 +90,12 @@ def better_exponentials(models: Models, centres: FloatArray) -> Exponentials | N
         return None
     chosen = tuple(terms[k] for k in best[far].tolist())
     return Exponentials(rows[far], chosen, least[far], of_model[rows[far]])
+
+
+def _doubles(centres: FloatArray) -> BoolArray:
+    """Return whether values at least double at two steps in a row, [n]."""
+    is_double = centres[:, 1:] >= 2 * centres[:, :-1]
+    return np.asarray((is_double[:, 1:] & is_double[:, :-1]).any(axis=1))
 
 
 def _errors(relative: FloatArray, used: npt.NDArray[np.integer], models: Models) -> FloatArray:
