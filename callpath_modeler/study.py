@@ -22,7 +22,7 @@ from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions, load, load_both, load_groups
+from callpath_modeler.loading import LoadOptions, defining, load, load_both, load_groups
 from callpath_modeler.modeling import Aggregate
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit, fit_settings
@@ -95,7 +95,8 @@ class Study(HtmlReprMixin):
         self._models: dict[tuple[str, FitOptions], Fitted] = {}
         self._experiments: dict[tuple[str, ...] | None, Experiment] = {}
         if experiment is not None:
-            self._experiments[self.load_options.read.metrics] = experiment
+            known = defining(experiment, self.load_options)
+            self._experiments[self.load_options.read.metrics] = known
 
     def __repr__(self) -> str:
         return f"<Study of {', '.join(map(str, self.sources)) or self.experiment().name}>"
