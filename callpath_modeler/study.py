@@ -145,7 +145,11 @@ class Study(HtmlReprMixin):
         if (name, options) not in self._models:
             found = self._stored(experiment, name, options)
             found = found.holding({}, options.parameter) if found else None
-            self._models[name, options] = found or fit(experiment, name, options)
+            found = found or fit(experiment, name, options)
+            if found.formula is not None:
+                parts = (self.models(each, parameter) for each in found.formula.parts)
+                found = replace(found, parts=tuple(parts))
+            self._models[name, options] = found
         return self._models[name, options]
 
     def centre(self, metric: str | None = None, parameter: str | None = None) -> Aggregate:

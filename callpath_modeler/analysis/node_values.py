@@ -137,9 +137,10 @@ class NodeValues:
 
     @cached_property
     def share(self) -> FloatArray:
-        """Fraction of the total at the target."""
-        costs = self._answer.costs
-        return self._column(costs.decides) / costs.whole if costs.whole > 0 else self._unknown
+        """Fraction of the total at the target; NaN = the metric does not add up."""
+        costs, is_additive = self._answer.costs, self._answer.fitted.metric.additive
+        has_shares = is_additive and costs.whole > 0
+        return self._column(costs.decides) / costs.whole if has_shares else self._unknown
 
     @cached_property
     def _expected(self) -> FloatArray:

@@ -172,6 +172,12 @@ class Experiment(HtmlReprMixin):
         parts = (self.columns[name].exclusive for name in formula.parts)
         return formula.of([inclusive_values(self.tree, part) for part in parts])
 
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Names of all metrics that can be read or are defined by a formula."""
+        declared = (name for name, why in self.declared.items() if not why)
+        return (*declared, *(each.name for each in self.definitions))
+
     def formula(self, metric: str) -> Formula | None:
         """Return the formula of a metric over sums; None = the metric adds up, or has no sums.
 
@@ -187,8 +193,11 @@ class Experiment(HtmlReprMixin):
             if each.name in names - additive:
                 steps.append(each)
                 names = names - {each.name} | {*each.operands}
-        parts = tuple(sorted(names))
-        return Formula(tuple(reversed(steps)), parts) if names <= additive else None
+        if not names <= additive:
+            return None
+        operands = dict.fromkeys(name for each in steps for name in each.operands)
+        parts = tuple(name for name in operands if name in names)
+        return Formula(tuple(reversed(steps)), parts)
 
     def points(self, parameter: str) -> FloatArray:
         """Return the distinct values of `parameter`, [points], ascending.

@@ -247,7 +247,7 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
     return columns
 
 
-def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) -> str:
+def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str], of: str = "") -> str:
     """Say whether the lines add up, and what has none of its own.
 
     Parameters
@@ -255,12 +255,14 @@ def sum_check_text(outline: Outline, check: SumCheck, amounts: Sequence[str]) ->
     outline : the lines
     check : result of the comparison
     amounts : sum of the lines and sum of the call paths
+    of : name of the metric that adds up, if it is another one than that of the view
     """
     counts, total = amounts
     hidden = len(outline.hidden)
     whose = "its" if hidden == 1 else "their"
     rest = f"; {counted(hidden, 'call path')} without {whose} own line" if hidden else ""
-    whole = "the total" if outline.start == ROOT else "the total of the zoomed node"
+    total_of = f"the total of {of}" if of else "the total"
+    whole = total_of if outline.start == ROOT else f"{total_of} of the zoomed node"
     if check.holds:
         return f"sum check: the lines add up to {whole}, {total}{rest}"
     return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"

@@ -156,7 +156,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         "basis": forecast.basis,
         "repetitions": forecast.repetitions,
         "total": {
-            "at_largest": json_number(forecast.inputs.total_at_largest),
+            "at_largest": json_number(forecast.inputs.whole_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
@@ -212,7 +212,7 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     if forecast.total[0] == 0:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
-    if not shown.hot:
+    if not shown.hot or fitted.formula is not None:
         return f"{cost_text(forecast, style=style)}."
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
@@ -249,7 +249,7 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
     unit = _unit(shown)
     largest, target = (
-        style.amount(total, unit) for total in (known.total_at_largest, forecast.total[0])
+        style.amount(total, unit) for total in (known.whole_at_largest, forecast.total[0])
     )
     band = band_text(*forecast.total[1:], unit, style=style)
     excess = percent(forecast.total_excess)
@@ -334,6 +334,9 @@ def value_cells(
     }
     if np.isinf(forecast.target):
         del columns["trust"]
+    if not forecast.fitted.metric.additive:
+        for name in ("share", "excess", "growth"):
+            del columns[name]
     if forecast.is_comparison:
         base = TextColumn(largest, texts(main.at_base), droppable=-1)
         columns = {"base": base, **columns, **_loss_columns(forecast, own, whole)}
@@ -362,11 +365,15 @@ def _footer(
     shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
 ) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
-    lines = []
+    lines, of = [], ""
     kind = "inclusive" if shown.inclusive else "exclusive"
     fitted, has_models = known.fitted, not known.fitted.is_measured_only
     grows = "growth: of the fastest growing part; " * has_models
     hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
+    if fitted.formula is not None:
+        operand = fitted.experiment.metric(fitted.formula.parts[0])
+        grows, of, unit = "the formula of the sums of each line; ", operand.name, operand.unit
+        hot = f"the hot path of {of}, which also decides which lines are shown"
     lines.append(f"values: {kind}; {grows}> is {hot}")
     lines += sum_notes(shown.forecast, style=style)
     lines += [MODEL_NOTE] if shown.forecast.repetitions and has_models else []
@@ -376,16 +383,17 @@ def _footer(
     lines += pair_note(shown.forecast, inclusive=shown.inclusive, header=header)
     lines += [] if has_models else [scales_note(fitted)]
     if len(known.unmodelled) and has_models:
+        part = f", {percent(known.unmodelled_share)} of the total at the largest scale"
         lines.append(
-            f"not modelled: {counted(len(known.unmodelled), 'call path')}, "
-            f"{percent(known.unmodelled_share)} of the total at the largest scale"
+            f"not modelled: {counted(len(known.unmodelled), 'call path')}"
+            f"{part * fitted.metric.additive}"
         )
     column = 1 if np.isfinite(shown.forecast.target) else 0
     sums = [
         style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    lines.append(sum_check_text(shown.outline, shown.check, sums))
+    lines.append(sum_check_text(shown.outline, shown.check, sums, of))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("views", "--view bottom-up"))
     return lines

@@ -65,7 +65,7 @@ def test_an_operand_that_did_not_occur_costs_nothing_in_a_sum():
 def test_a_definition_uses_earlier_ones():
     made = defining("both = work + cycles", "part = work / both", "percent = part * 100")
     assert made.values("percent", inclusive=True)[0] == pytest.approx([800 / 14, 1800 / 26])
-    assert made.formula("percent").parts == ("both", "work")
+    assert made.formula("percent").parts == ("work", "both")
 
 
 def test_a_ratio_of_a_metric_that_does_not_add_up_has_no_sums():
