@@ -130,7 +130,7 @@ class FormulaBands:
 
     @property
     def has_differences(self) -> bool:
-        """False, because there is no excess work of what does not add up."""
+        """False, because a metric that does not add up has no excess work."""
         return False
 
     def _operands(self, sums: FloatArray) -> Iterator[tuple[ModelBands, FloatArray, FloatArray]]:

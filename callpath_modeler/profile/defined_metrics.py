@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError, did_you_mean
-from callpath_modeler.expression import Units, as_units, unit_text
+from callpath_modeler.expression import Units, as_units
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_formulas import (
     OPTION,
@@ -17,6 +17,7 @@ from callpath_modeler.profile.metric_formulas import (
     Formula,
     combined_units,
     degree,
+    unit_name,
 )
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Metric
@@ -100,7 +101,7 @@ def _values(
     total = formula.of([one.total for one in operands])
     for array in (exclusive, total):
         array.flags.writeable = False
-    unit = "" if units is None else unit_text(units)
+    unit = unit_name(units)
     metric = Metric(definition.name, unit, definition.formula, additive=is_linear)
     return MetricValues(metric, exclusive, total)
 

@@ -1,8 +1,8 @@
 """Formulas of metrics that a user defines, such as ``ipc = instructions / cycles``.
 
-The value of a metric is the formula of the sums of its parts, because a ratio does not add up: the
-instructions of a subtree are divided by the cycles of the subtree. A linear formula without a
-constant term, such as ``cycles - stalls``, gives a metric that adds up.
+A ratio does not add up, so the value of a metric is the formula of sums: the instructions of a
+subtree by its cycles. A linear formula without a constant term, such as ``cycles - stalls``, gives
+a metric that adds up.
 """
 
 from __future__ import annotations
@@ -200,6 +200,19 @@ def degree(node: Node, is_additive: Callable[[str], bool]) -> int | None:
     if any(of != 0 for of in over) or len(known) < len(above) or sum(known) > 1:
         return None
     return sum(known)
+
+
+def unit_name(units: Units | None) -> str:
+    """Return the name of a unit for values with prefixes; "" = none.
+
+    >>> unit_name((("B", 1), ("s", -1))), unit_name((("s", -2),)), unit_name(())
+    ('B/s', '/s^2', '1')
+    """
+    if units is None:
+        return ""
+    above = [unit if power == 1 else f"{unit}^{power}" for unit, power in units if power > 0]
+    below = [unit if power == -1 else f"{unit}^{-power}" for unit, power in units if power < 0]
+    return "/".join([" ".join(above), *below]) or "1"
 
 
 def combined_units(node: Node, known: Mapping[str, Units | None]) -> Units | None:
