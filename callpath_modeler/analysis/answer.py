@@ -31,6 +31,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows
+from callpath_modeler.profile.schema import Metric
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.outline import Outline, SumCheck
@@ -106,6 +107,12 @@ class Answer(ProgramCosts):
         return self.costs.decides
 
     @property
+    def size_metric(self) -> Metric:
+        """The metric of `decides`: that of the answer, or the first operand of its formula."""
+        formula, experiment = self.fitted.formula, self.fitted.experiment
+        return self.fitted.metric if formula is None else experiment.metric(formula.parts[0])
+
+    @property
     def whole(self) -> float:
         """Sum of `decides`; 0 = there is nothing."""
         return self.costs.whole
@@ -124,6 +131,8 @@ class Answer(ProgramCosts):
         """The orders of siblings that make a difference."""
         from callpath_modeler.profile.view_request import Sort  # rankings need no views
 
+        if self.has_models and not self.fitted.metric.additive:
+            return [Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.TRUST, Sort.NAME]
         if self.has_models:
             return [
                 *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
@@ -224,6 +233,12 @@ def measured_intervals(inputs: AnswerInputs, target: float) -> MeasuredIntervals
     return None if point is None else MeasuredIntervals(inputs.runs, inputs.measured, point)
 
 
+def has_sums_of_formula(inputs: AnswerInputs, target: float) -> bool:
+    """Return whether nodes have the formula of sums at a target, measured or predicted."""
+    is_known = bool(inputs.fitted.parts) or inputs.point(target) is not None
+    return inputs.fitted.formula is not None and is_known
+
+
 def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = True) -> Answer:
     """Return the values of every call path at `target`, in columns that add up.
 
@@ -241,8 +256,7 @@ def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = Tru
     """
     known = inputs if isinstance(inputs, AnswerInputs) else AnswerInputs(inputs)
     fitted = known.fitted
-    has_formula = fitted.formula is not None and (fitted.parts or known.point(target) is not None)
-    if not (fitted.metric.additive or has_formula):
+    if not (fitted.metric.additive or has_sums_of_formula(known, target)):
         raise UsageError(
             f"no view: {fitted.metric.name} does not add up over call paths",
             hint="`cpmodel rank` shows such metrics",

@@ -90,7 +90,7 @@ class WebViews:
             fitted,
             target,
             by,
-            inclusive=request.leads_inclusive,
+            inclusive=request.leads_inclusive and fitted.metric.additive,
             predicted=made.inputs.predicted,
         )
         content = PageContent(

@@ -371,7 +371,7 @@ def _footer(
     grows = "growth: of the fastest growing part; " * has_models
     hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
     if fitted.formula is not None:
-        operand = fitted.experiment.metric(fitted.formula.parts[0])
+        operand = shown.forecast.size_metric
         grows, of, unit = "the formula of the sums of each line; ", operand.name, operand.unit
         hot = f"the hot path of {of}, which also decides which lines are shown"
     lines.append(f"values: {kind}; {grows}> is {hot}")

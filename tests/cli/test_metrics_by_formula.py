@@ -140,3 +140,10 @@ def test_a_study_in_memory_defines_metrics(runs):
     study = Study(experiment, LoadOptions(define="per_visit = time / visits"))
     assert study.ranking(target=64, metric="per_visit").value[1] == pytest.approx(2 / 64, rel=1e-3)
     assert study.experiment().values("per_visit", inclusive=True)[0, -1] == pytest.approx(11 / 18)
+
+
+def test_a_report_has_the_call_tree_of_a_ratio(run, runs, tmp_path):
+    page = tmp_path / "page.html"
+    done = run("report", runs, *RATIO, "-m", "per_visit", "--target", 64, "-o", page)
+    assert done.status == 0, done.err
+    assert "the lines add up to the total of time" in page.read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from callpath_modeler.profile.metric_formulas import parse_definitions
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.pruning import merge_into_callers
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.tui.metrics import metric_total
 from synthetic import experiment
 
 NAN = float("nan")
@@ -115,6 +116,14 @@ def test_one_name_has_one_definition():
     assert defining("ipc = work / cycles", of=made).definitions == made.definitions
     with pytest.raises(UsageError, match="was defined as 'work / cycles' before"):
         defining("ipc = cycles / work", of=made)
+
+
+def test_the_total_of_a_ratio_is_that_of_sums():
+    made = defining("ipc = work / cycles")
+    assert metric_total(lambda _: made, "ipc", {"p": 4.0}, "mean").total == 18 / 8
+    assert metric_total(lambda _: defining("share = work / most"), "share", {}, "mean") == (
+        "share does not add up over call paths"
+    )
 
 
 def test_an_experiment_without_definitions_stays_the_same():
