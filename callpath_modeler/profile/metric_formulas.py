@@ -35,8 +35,11 @@ from callpath_modeler.printable import shortened
 OPTION = "--define"
 """Name of the option in messages."""
 
-_MOST, _LONGEST = 32, 500
-"""Largest number of definitions, and of characters of one; files may come from anybody."""
+_MOST, _LONGEST, _LARGEST = 32, 500, 30
+"""Largest number of definitions, and of characters and operands of one.
+
+Files may come from anybody, and each operand takes time in proportion to the values of a metric.
+"""
 _LARGEST_POWER = 3
 """Largest power of a unit that is shown."""
 _DEFINITION = re.compile(r"""\s*(?:([^\W\d][\w.]*)|'([^']+)'|"([^"]+)"|`([^`]+)`)\s*=\s*(\S.*)""")
@@ -115,9 +118,26 @@ def _definition(text: str) -> Definition:
     except ComparisonError as cause:
         hint = "operators: + - * / ( ) min max; quote a name with other signs: `PAPI::L2`"
         raise UsageError(f"{OPTION} {name}: {cause}", hint=hint) from None
+    if _size(made.node) > _LARGEST:
+        raise UsageError(
+            f"{OPTION} {name}: more than {_LARGEST} names and numbers",
+            hint="divide the formula into several definitions",
+        )
     if not made.operands:
         raise UsageError(f"{OPTION} {shortened(text)!r}: no metric is in it", hint=_EXAMPLE)
     return made
+
+
+def _size(node: Node) -> int:
+    """Return the number of names and numbers in a formula."""
+    count, waiting = 0, [node]
+    while waiting:
+        first = waiting.pop()
+        if isinstance(first, SumNode | ProductNode | ExtremeNode):
+            waiting += parts_of(first)
+        else:
+            count += 1
+    return count
 
 
 def needed_for(definitions: Sequence[Definition], name: str) -> tuple[Definition, ...]:

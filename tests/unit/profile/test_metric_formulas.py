@@ -135,6 +135,7 @@ def test_a_definition_needs_the_operands_of_earlier_ones():
         (["x = a", "x = b"], "'x' is defined twice"),
         (["x = " + "(" * 60 + "a" + ")" * 60], "more than 50 brackets"),
         (["x = a" + " + a" * 200], "more than 500 characters"),
+        (["x = a" + " + 1" * 30], "more than 30 names and numbers"),
         ([f"x{k} = a" for k in range(33)], "more than 32 definitions"),
         (["x = " + "9" * 450 + " * a"], "too many digits"),
     ],
