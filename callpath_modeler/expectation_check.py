@@ -7,11 +7,11 @@ from pathlib import Path
 
 from callpath_modeler.analysis.expectations.check import Check
 from callpath_modeler.analysis.expectations.expectation import Expectations
-from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.interpretation import read
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.expression import Comparison
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.pipeline import fit, fit_options_of
 from callpath_modeler.question import check_names, slice_findings

@@ -24,6 +24,7 @@ from callpath_modeler.modeling import (
 )
 from callpath_modeler.notebook_repr import FigureReprMixin, HtmlReprMixin
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_formulas import Formula
 from callpath_modeler.profile.parameter_line import nearest_line
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Metric
@@ -88,6 +89,8 @@ class Fitted(HtmlReprMixin):
     pairs : pairs of measured scales whose excess work is shown as well
     ideal : expected costs that the user chose; None = perfect scaling. A slice has none
     base_point : number of the point from which excess work is counted
+    parts : models of the operands of the formula of a metric that does not add up, in the order of
+        `Formula.parts`; they predict the sums of a node
     band_factor : factor of the widths of predicted costs, on a logarithmic scale, by earlier
         predictions; a slice has 1
     """
@@ -110,6 +113,7 @@ class Fitted(HtmlReprMixin):
     pairs: tuple[tuple[float, float], ...] = ()
     ideal: Ideal | None = None
     base_point: int = 0
+    parts: tuple[Fitted, ...] = ()
     band_factor: float = 1.0
 
     def __repr__(self) -> str:
@@ -165,7 +169,8 @@ class Fitted(HtmlReprMixin):
             {**self.said, **held},
         )
         run_time = self.run_time.holding(held, parameter) if self.run_time else None
-        return replace(found, run_time=run_time)
+        parts = tuple(part.holding(held, parameter) for part in self.parts)
+        return replace(found, run_time=run_time, parts=parts)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -235,7 +240,16 @@ class Fitted(HtmlReprMixin):
     @cached_property
     def runs(self) -> FloatArray:
         """Values of every run, [call paths, K, R]; NaN = did not occur, or no such run."""
-        points, values = self.line.by_point(self.metric.name, self.parameter)
+        return self.runs_of(self.metric.name)
+
+    @cached_property
+    def formula(self) -> Formula | None:
+        """The formula of the metric over sums; None = the metric adds up, or has no sums."""
+        return self.experiment.formula(self.metric.name)
+
+    def runs_of(self, metric: str) -> FloatArray:
+        """Return the values of a metric in every run, as `runs`."""
+        points, values = self.line.by_point(metric, self.parameter)
         known = np.isin(points, self.points)
         return values if known.all() else values[:, known]
 

@@ -23,7 +23,14 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.coverage import with_coverage_of
+from callpath_modeler.profile.defined_metrics import with_defined_metrics
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_formulas import OPTION as DEFINE
+from callpath_modeler.profile.metric_formulas import (
+    Definition,
+    measured_operands,
+    parse_definitions,
+)
 from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
 from callpath_modeler.profile.program import AS_TOLD, with_scaling_of
 from callpath_modeler.profile.pruning import (
@@ -86,6 +93,8 @@ class LoadOptions:
         ignored if it does not apply to the sources
     beside : what an untrusted configuration file beside the profiles states, by option and key;
         verdicts name it
+    define : a metric by a formula, or several, such as ``"ipc = instructions / cycles"``; a formula
+        uses measured metrics and earlier definitions
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -97,12 +106,13 @@ class LoadOptions:
     reader: str | None = None
     preset: frozenset[str] = frozenset()
     beside: Mapping[str, Omission] = field(default_factory=dict)
+    define: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_type(self.read, ReadOptions, "read")
         for name in ("where", "name_pattern", "reader"):
             check_type(getattr(self, name), (str, NoneType), name)
-        for name in ("ignore", "hide"):
+        for name in ("ignore", "hide", "define"):
             patterns = getattr(self, name)
             # A string would be split into characters.
             patterns = (patterns,) if isinstance(patterns, str) else patterns
@@ -116,6 +126,21 @@ class LoadOptions:
         object.__setattr__(self, "fold", folds)
         if Folding.CALL_SITES in folds:
             object.__setattr__(self, "read", replace(self.read, call_sites=False))
+        parse_definitions(self.define)  # before any profile is read
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The metrics of `define`."""
+        return parse_definitions(self.define)
+
+    @property
+    def read_with_operands(self) -> ReadOptions:
+        """The options of reading, with the operands of defined metrics instead of these."""
+        if not (self.define and self.read.metrics):
+            return self.read
+        needed = (measured_operands(self.definitions, name) for name in self.read.metrics)
+        metrics = dict.fromkeys(name for names in needed for name in names)
+        return replace(self.read, metrics=tuple(metrics))
 
     def of_metric(self, metric: str | None) -> LoadOptions:
         """Return the options to read `metric` as well; None = the run time."""
@@ -125,7 +150,7 @@ class LoadOptions:
 
     def of_another(self) -> LoadOptions:
         """Return the options for a second experiment, in which patterns may select nothing."""
-        return replace(self, preset=self.preset | {"--ignore", "--hide"})
+        return replace(self, preset=self.preset | {"--ignore", "--hide", DEFINE})
 
     def with_requirements(self) -> LoadOptions:
         """Return the options to read requirements (visits, bytes, operations) as well."""
@@ -185,6 +210,18 @@ def selected(experiment: Experiment, options: LoadOptions) -> Experiment:
     return _chosen(experiment, options, RunSelection(options.where))
 
 
+def defining(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return an experiment with the metrics that the options define.
+
+    Raises
+    ------
+    UsageError
+        As in `with_defined_metrics`. Definitions of a configuration file may not apply.
+    """
+    definitions, is_preset = options.definitions, DEFINE in options.preset
+    return with_defined_metrics(experiment, definitions, if_possible=is_preset)
+
+
 def load_shard(
     sources: Sequence[str | Path],
     options: LoadOptions,
@@ -222,7 +259,7 @@ def load_shard(
     files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
     files = without_repeats(files, findings)
     mine = files[number - 1 :: count]
-    outcomes = list(outcomes_of(mine, registry, options.read, progress))
+    outcomes = list(outcomes_of(mine, registry, options.read_with_operands, progress))
     read = options.read
     names = "\n".join(str(file.path) for file in files).encode(errors="surrogateescape")
     asked = {
@@ -232,6 +269,7 @@ def load_shard(
         "--ranks": _ranks_text(processes),
         "--split-ranks": repr(processes and replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
+        **({DEFINE: "\n".join(options.define)} if options.define else {}),
         BESIDE: ", ".join(each.condition for each in _read_with(options)),
         "profiles": f"{zlib.crc32(names):08x}",
     }
@@ -266,13 +304,17 @@ def load_shards(
             f"{opened[0][0]}: {option} is for reading profiles; this shard was read before",
             hint=f"cpmodel fit PROFILES --shard K/N {option} ... -o FILE",
         )
+    asked = opened[0][1].asked
+    if DEFINE in asked:
+        defined = (*asked[DEFINE].split("\n"), *options.define)
+        options = replace(options, define=tuple(dict.fromkeys(defined)))
     selection = RunSelection(options.where)
     whole = assemble_outcomes(
         outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
     )
-    if condition := opened[0][1].asked.get("--ranks", ""):
+    if condition := asked.get("--ranks", ""):
         whole = _with_processes(whole, condition)
-    if condition := opened[0][1].asked.get(BESIDE, ""):
+    if condition := asked.get(BESIDE, ""):
         whole = _with_omissions(whole, [Omission(OmissionKind.CONFIGURED, condition=condition)])
     whole = _with_omissions(whole, _of_stored(options, but="--param"))
     _refuse_unnamed([whole], options)
@@ -376,7 +418,9 @@ def load_groups(
         files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
         experiments = [
             _with_beside(replace(each, findings=(*findings, *each.findings)), options)
-            for each in assemble_groups(files, registry, options.read, progress, groups=groups)
+            for each in assemble_groups(
+                files, registry, options.read_with_operands, progress, groups=groups
+            )
         ]
     _refuse_unnamed(experiments, options)
     if values:
@@ -451,7 +495,8 @@ def _whole(
     registry = Registry.of_installed(options.reader)
     findings: list[Finding] = []
     files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
-    experiment = assemble(files, registry, options.read, progress, select=selection.by_metadata)
+    read = options.read_with_operands
+    experiment = assemble(files, registry, read, progress, select=selection.by_metadata)
     if findings:
         experiment = replace(experiment, findings=(*findings, *experiment.findings))
     condition = _ranks_text(options.read.processes)
@@ -479,7 +524,8 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
         chosen = fold_recursion(chosen)
     if Folding.CHAINS in options.fold:
         chosen = fold_chains(chosen)
-    return chosen if chosen is whole else with_coverage_of(chosen)
+    chosen = chosen if chosen is whole else with_coverage_of(chosen)
+    return defining(chosen, options)
 
 
 def _left_out(experiment: Experiment, selection: RunSelection) -> tuple[Omission, ...]:

@@ -21,10 +21,12 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.loading import LoadOptions
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.activities import in_subtrees
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.matching import CommonTree
+from callpath_modeler.profile.metric_formulas import measured_operands
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.profile.pruning import Folding
 from callpath_modeler.profile.runs import Run
@@ -178,6 +180,7 @@ def process_profiles(
     options = options or LoadOptions()
     _refuse_groups(options)
     chosen_metric = experiment.metric(metric)
+    _refuse_defined(experiment, chosen_metric)
     at, numbers = _runs_at(experiment, target or Target())
     asked = [np.asarray(rows, np.intp) for rows in choices]
     masks = [_mask(experiment, rows, inclusive=inclusive) for rows in asked]
@@ -230,6 +233,16 @@ def _refuse_groups(options: LoadOptions) -> None:
         raise UsageError(
             "the values of single processes are those of call paths that profiles have",
             hint=f"omit --fold {joined[0]}",
+        )
+
+
+def _refuse_defined(experiment: Experiment, metric: Metric) -> None:
+    """Raise `UsageError` for a metric that no profile has."""
+    needed = measured_operands(experiment.definitions, metric.name)
+    if needed != (metric.name,):
+        raise UsageError(
+            f"{metric.name} is defined by a formula, and profiles have its operands only",
+            hint=f"-m {shell_word(needed[0])}",
         )
 
 

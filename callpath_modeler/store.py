@@ -28,10 +28,11 @@ import numpy as np
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.build_identity import build_identity
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import InputError, OutputError
+from callpath_modeler.errors import InputError, OutputError, UsageError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.metric_formulas import parse_definitions
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber
@@ -99,6 +100,7 @@ class _Header(msgspec.Struct):
     chains: dict[int, list[str]] = {}
     omissions: list[Omission] = []
     build: str = ""
+    definitions: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ def _fill(folder: _Folder, fits: Sequence[Fitted]) -> None:
             chains={row: list(names) for row, names in experiment.chains.items()},
             omissions=list(experiment.omissions),
             build=build_identity(),
+            definitions=[each.text for each in experiment.definitions],
         )
     )
 
@@ -291,7 +294,8 @@ def _experiment(store: _Store) -> Experiment:
     try:
         check_runs(header.runs, header.parameters, header.constants, header.metrics)
         check_findings(header.findings)
-    except ValueError as cause:
+        definitions = parse_definitions(header.definitions)
+    except (ValueError, UsageError) as cause:
         raise _broken(path, f"{_HEADER}: {cause}") from cause
     columns = {}
     for k, metric in enumerate(metric.in_one_line() for metric in header.metrics):
@@ -319,6 +323,7 @@ def _experiment(store: _Store) -> Experiment:
         numbers=tuple(header.numbers),
         chains=_chains(store, len(tree)),
         omissions=_omissions(header),
+        definitions=definitions,
     )
 
 

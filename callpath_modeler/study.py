@@ -22,7 +22,7 @@ from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions, load, load_both, load_groups
+from callpath_modeler.loading import LoadOptions, defining, load, load_both, load_groups
 from callpath_modeler.modeling import Centre
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit, fit_settings
@@ -95,7 +95,8 @@ class Study(HtmlReprMixin):
         self._models: dict[tuple[str, FitOptions], Fitted] = {}
         self._experiments: dict[tuple[str, ...] | None, Experiment] = {}
         if experiment is not None:
-            self._experiments[self.load_options.read.metrics] = experiment
+            known = defining(experiment, self.load_options)
+            self._experiments[self.load_options.read.metrics] = known
 
     def __repr__(self) -> str:
         return f"<Study of {', '.join(map(str, self.sources)) or self.experiment().name}>"
@@ -144,7 +145,11 @@ class Study(HtmlReprMixin):
         if (name, options) not in self._models:
             found = self._stored(experiment, name, options)
             found = found.holding({}, options.parameter) if found else None
-            self._models[name, options] = found or fit(experiment, name, options)
+            found = found or fit(experiment, name, options)
+            if found.formula is not None:
+                parts = (self.models(each, parameter) for each in found.formula.parts)
+                found = replace(found, parts=tuple(parts))
+            self._models[name, options] = found
         return self._models[name, options]
 
     def centre(self, metric: str | None = None, parameter: str | None = None) -> Centre:

@@ -18,14 +18,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.answer_bands import MeasuredIntervals, model_bands
+from callpath_modeler.analysis.answer_bands import (
+    FormulaBands,
+    MeasuredIntervals,
+    ModelBands,
+    model_bands,
+)
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.node_values import NodeSums, NodeValues
-from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at
+from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at, predicted_operands
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Codes, Costs, Rows
+from callpath_modeler.profile.schema import Metric
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.outline import Outline, SumCheck
@@ -97,8 +103,14 @@ class Answer(ProgramCosts):
 
     @property
     def decides(self) -> Costs:
-        """Size of nodes, [call paths, 1]: the value, or the share at infinity."""
+        """Size of nodes, [call paths, 1], as in `TargetCosts`."""
         return self.costs.decides
+
+    @property
+    def size_metric(self) -> Metric:
+        """The metric of `decides`: that of the answer, or the first operand of its formula."""
+        formula, experiment = self.fitted.formula, self.fitted.experiment
+        return self.fitted.metric if formula is None else experiment.metric(formula.parts[0])
 
     @cached_property
     def leads(self) -> Costs:
@@ -114,6 +126,8 @@ class Answer(ProgramCosts):
         """The orders of siblings that make a difference."""
         from callpath_modeler.profile.view_request import Sort  # rankings need no views
 
+        if self.has_models and not self.fitted.metric.additive:
+            return [Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.TRUST, Sort.NAME]
         if self.has_models:
             return [
                 *(Sort.VALUE, Sort.MEASURED, Sort.HIGH, Sort.EXCESS),
@@ -159,6 +173,8 @@ class Answer(ProgramCosts):
             Sort.MEASURED: lambda nodes: self.of_nodes(view, nodes)[which].at_largest,
             Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
         }
+        if self.fitted.formula is not None:  # the first operand decides on sizes
+            orders[Sort.VALUE] = lambda nodes: self.of_nodes(view, nodes)[which].value
         if self.bands is not None:
             orders[Sort.TRUST] = lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
             orders[Sort.HIGH] = lambda nodes: self.of_nodes(view, nodes)[which].high
@@ -168,7 +184,10 @@ class Answer(ProgramCosts):
         """Return True if lines add up to the totals at the largest scale and at the target."""
         from callpath_modeler.profile.outline import SumCheck
 
-        largest, target = (outline.check(c) for c in (self.inputs.at_largest, self.costs.value))
+        checked = self.inputs.at_largest, self.costs.value
+        if self.fitted.formula is not None:
+            checked = self.decides, self.decides
+        largest, target = (outline.check(each) for each in checked)
         return SumCheck(
             np.concatenate([largest.counted, target.counted]),
             np.concatenate([largest.total, target.total]),
@@ -186,14 +205,33 @@ class Answer(ProgramCosts):
             return self
         if self.repetitions:
             return replace(self, bands=measured_intervals(self.inputs, self.target))
-        bands = model_bands(self.fitted, self.target, is_wanted=is_wanted)
+        bands = self._predicted_bands(is_wanted)
         return None if bands is None else replace(self, bands=bands)
+
+    def _predicted_bands(self, is_wanted: Callable[[], bool]) -> ModelBands | FormulaBands | None:
+        """Return the bands of predictions; None = cancelled."""
+        formula = self.fitted.formula
+        if formula is None:
+            return model_bands(self.fitted, self.target, is_wanted=is_wanted)
+        parts = []
+        for part in self.fitted.parts:
+            made = model_bands(part, self.target, is_wanted=is_wanted)
+            if made is None:
+                return None
+            parts.append(made)
+        return FormulaBands.of(formula, predicted_operands(self.inputs, self.target), parts)
 
 
 def measured_intervals(inputs: AnswerInputs, target: float) -> MeasuredIntervals | None:
     """Return the intervals of measured values; None = values at the target are predicted."""
     point = inputs.point(target)
     return None if point is None else MeasuredIntervals(inputs.runs, inputs.measured, point)
+
+
+def has_sums_of_formula(inputs: AnswerInputs, target: float) -> bool:
+    """Return whether nodes have the formula of sums at a target, measured or predicted."""
+    is_known = bool(inputs.fitted.parts) or inputs.point(target) is not None
+    return inputs.fitted.formula is not None and is_known
 
 
 def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = True) -> Answer:
@@ -209,13 +247,19 @@ def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = Tru
     Raises
     ------
     UsageError
-        If the metric is not additive.
+        If nodes have no values: the metric neither adds up nor is the formula of finite sums.
     """
     known = inputs if isinstance(inputs, AnswerInputs) else AnswerInputs(inputs)
-    if not known.fitted.metric.additive:
+    fitted = known.fitted
+    if not (fitted.metric.additive or has_sums_of_formula(known, target)):
         raise UsageError(
-            f"no view: {known.fitted.metric.name} does not add up over call paths",
+            f"no view: {fitted.metric.name} does not add up over call paths",
             hint="`cpmodel rank` shows such metrics",
+        )
+    if np.isinf(target) and fitted.formula is not None:
+        raise UsageError(
+            f"no view at infinity: {fitted.metric.name} is a formula of sums",
+            hint="give a finite target",
         )
     made = Answer(known, target, costs_at(known, target), None)
     complete = made.with_bands() if bands else made

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Total, stretched
+from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
@@ -15,7 +15,8 @@ from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.constants.sums import COLUMNS
 from callpath_modeler.modeling.sums import addable, ends_of_sums
-from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.groups import Costs, FormulaCosts
+from callpath_modeler.profile.metric_formulas import Formula
 
 _CHUNK = 4_096
 """Rows whose bands are made before the next check for cancellation."""
@@ -84,6 +85,9 @@ class MeasuredIntervals:
 
     def total(self, value: float) -> Total:
         """Return the total of the program with its interval."""
+        if isinstance(self.costs, FormulaCosts):
+            low, high = self.ends(np.array([value]), self.costs.total[None])
+            return value, float(low[0]), float(high[0])
         confidence = self.measured.fitted.models.confidence
         whole = self.measured.values(
             lambda columns: sum_over(columns)[None], self.point, confidence
@@ -99,6 +103,64 @@ class MeasuredIntervals:
     ) -> Int8Array:
         """Return marks of values with intervals, [n]."""
         return marks_of_trust(value, low, high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormulaBands:
+    """Bands of the formula of predictions, by propagation of the errors of its operands.
+
+    Attributes
+    ----------
+    costs : for each operand its predictions, then the columns of its bands
+    formula : the formula
+    parts : bands of the operands
+    """
+
+    costs: Costs
+    formula: Formula
+    parts: tuple[ModelBands, ...]
+
+    @classmethod
+    def of(
+        cls, formula: Formula, values: Sequence[Costs], parts: Sequence[ModelBands]
+    ) -> FormulaBands:
+        """Return the bands of a formula from the predictions of its operands and their bands."""
+        pairs = zip(values, (part.costs for part in parts), strict=True)
+        return cls(Costs.beside([each for pair in pairs for each in pair]), formula, tuple(parts))
+
+    @property
+    def has_differences(self) -> bool:
+        """False, because a metric that does not add up has no excess work."""
+        return False
+
+    def _operands(self, sums: FloatArray) -> Iterator[tuple[ModelBands, FloatArray, FloatArray]]:
+        """Yield bands, values and columns of each operand, from sums of `costs`, [n, columns]."""
+        for part, own in zip(self.parts, np.split(sums, len(self.parts), axis=1), strict=True):
+            yield part, own[:, 0], own[:, 1:]
+
+    def ends(self, value: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
+        """Return lower and upper ends, from sums of `costs`, [n, columns]; NaN = none."""
+        bands = [Band(v, *part.ends(v, own)) for part, v, own in self._operands(sums)]
+        found = propagate_errors(self.formula.of, bands)
+        return found.low, found.high
+
+    def total(self, value: float) -> Total:
+        """Return the value of the program with its band."""
+        low, high = self.ends(np.array([value]), self.costs.total[None])
+        return value, float(low[0]), float(high[0])
+
+    def trust(
+        self, value: FloatArray, low: FloatArray, high: FloatArray, sums: FloatArray
+    ) -> Int8Array:
+        """Return marks of values with bands, from sums of `costs`, [n, columns]."""
+        marks = marks_of_trust(value, low, high)
+        for _, own, columns in self._operands(sums):
+            marks = at_most(marks, own, columns[:, COLUMNS:])
+        return marks
+
+
+Bands = ModelBands | FormulaBands | MeasuredIntervals
+"""Source of bands or of intervals."""
 
 
 def model_bands(

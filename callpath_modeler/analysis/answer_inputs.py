@@ -13,8 +13,8 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Growth
-from callpath_modeler.profile.groups import Codes, Costs
+from callpath_modeler.modeling import Centre, Growth, centre
+from callpath_modeler.profile.groups import Codes, Costs, FormulaCosts
 
 
 class AnswerInputs:
@@ -52,9 +52,28 @@ class AnswerInputs:
         return ensemble_of(self.fitted)
 
     @cached_property
+    def parts(self) -> tuple[AnswerInputs, ...]:
+        """The operands of a formula that does not add up, in the order of `Formula.parts`."""
+        return tuple(AnswerInputs(part, predicted=self.predicted) for part in self.fitted.parts)
+
+    def measured_at(self, point: int) -> Costs:
+        """Return measured values at a point, [call paths, 1]: centres of the repetitions."""
+        fitted, tree = self.fitted, self.fitted.experiment.tree
+        if fitted.formula is None:
+            return Costs.of(tree, np.asarray(fitted.measured[:, point]))
+        return costs_of_runs(fitted, slice(point, point + 1), fitted.models.aggregate)
+
+    @cached_property
     def at_largest(self) -> Costs:
         """Measured values at the largest scale, [call paths, 1]."""
-        return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.measured[:, -1]))
+        return self.measured_at(len(self.fitted.points) - 1)
+
+    @property
+    def whole_at_largest(self) -> float:
+        """Measured value of the program at the largest scale; NaN = it has none."""
+        if self.fitted.formula is None:
+            return self.total_at_largest
+        return float(self.at_largest.total[0])
 
     @cached_property
     def maxima_at_largest(self) -> tuple[FloatArray, FloatArray]:
@@ -64,12 +83,14 @@ class AnswerInputs:
     @cached_property
     def all_at_base(self) -> Costs:
         """Values at the base of excess work, [call paths, 1]."""
+        if self.fitted.formula is not None:
+            return self.measured_at(self.fitted.base_point)
         return Costs.of(self.fitted.experiment.tree, np.asarray(self.fitted.at_base()))
 
     @cached_property
     def at_base(self) -> Costs:
         """Values at the base of excess work of call paths with a model, [call paths, 1]."""
-        if self.modelled.all():
+        if self.modelled.all() or self.fitted.formula is not None:
             return self.all_at_base
         modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], np.nan)
         return Costs.of(self.fitted.experiment.tree, modelled)
@@ -95,6 +116,8 @@ class AnswerInputs:
     @cached_property
     def runs(self) -> Costs:
         """Values of all runs at all points, [call paths, K * R]."""
+        if self.fitted.formula is not None:
+            return costs_of_runs(self.fitted)
         runs = self.measured.runs
         return Costs.of(self.fitted.experiment.tree, runs.reshape(len(runs), -1))
 
@@ -117,7 +140,10 @@ class AnswerInputs:
 
     @cached_property
     def growth(self) -> tuple[Codes, Codes]:
-        """Codes of growth, exclusive and inclusive; -1 = no model."""
+        """Codes of growth, exclusive and inclusive; -1 = no model, or a formula of sums."""
+        if self.fitted.formula is not None:
+            none = Codes(np.full(len(self.modelled), -1, np.int16))
+            return none, none
         own = np.where(self.modelled, self.fitted.models.growth_rank(), -1).astype(np.int16)
         return Codes(own), Codes(self.fitted.experiment.tree.largest_below(own))
 
@@ -129,6 +155,33 @@ class AnswerInputs:
         """Return the growth of a code as text; None = no model."""
         found = self.growth_of(code)
         return None if found is None else found.text(self.fitted.parameter, pretty=pretty)
+
+
+def costs_of_runs(
+    fitted: Fitted, points: slice = slice(None), aggregate: Centre | None = None
+) -> FormulaCosts:
+    """Return the formula of the sums of each run, at K' points.
+
+    Parameters
+    ----------
+    fitted : a metric whose formula does not add up
+    points : the points
+    aggregate : centre of the repetitions, [call paths, K']; None = all runs, [call paths, K' * R]
+    """
+    formula, tree = fitted.formula, fitted.experiment.tree
+    assert formula is not None, "the metric has a formula"
+    of_parts = [fitted.runs_of(name)[:, points] for name in formula.parts]
+    shape = (len(of_parts), *of_parts[0].shape[1:])
+
+    def value(sums: FloatArray) -> FloatArray:
+        operands = np.moveaxis(sums.reshape(*sums.shape[:-1], *shape), -3, 0)
+        flat = formula.of([each.reshape(*sums.shape[:-1], -1) for each in operands])
+        if aggregate is None:
+            return flat
+        return centre(flat.reshape(-1, *shape[1:]), aggregate).reshape(*sums.shape[:-1], -1)
+
+    columns = np.concatenate([part.reshape(len(part), -1) for part in of_parts], axis=1)
+    return FormulaCosts.by(Costs.of(tree, columns), value)
 
 
 def _total_at_largest(fitted: Fitted) -> float:

@@ -10,6 +10,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling import FitStatus, Models
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.units import counted, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
@@ -56,12 +57,9 @@ def findings_of_models(
             count = int(rows.sum())
             message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
             found.append(Finding(code, "models", message, count))
-    exponentials = None
     # Work that doubles with each further process does not exist: another cause bends the curve.
     if worker_parameter(parameters) is None:
-        exponentials = modeling.better_exponentials(models, centres)
-    if exponentials is not None:
-        found.append(_exponentials(exponentials, parameters[0], np.nan_to_num(centres)))
+        found += _exponentials(models, parameters[0], centres)
     if since.any():
         found.append(_change_points(since, parameters[0], np.nan_to_num(centres)))
     for parameter, column in zip(parameters, points.T, strict=True):
@@ -80,9 +78,12 @@ def findings_of_models(
     return found
 
 
-def _exponentials(better: modeling.Exponentials, parameter: str, centres: FloatArray) -> Finding:
+def _exponentials(models: Models, parameter: str, centres: FloatArray) -> list[Finding]:
     """Return a finding about the most expensive call path that an exponential fits far better."""
-    cost = centres.sum(axis=1)
+    better = modeling.better_exponentials(models, centres)
+    if better is None:
+        return []
+    cost = np.nan_to_num(centres).sum(axis=1)
     worst = int(np.argmax(cost[better.rows]))
     share = percent(cost[better.rows].sum() / cost.sum() if cost.sum() > 0 else 0.0)
     term = better.terms[worst].text(parameter)
@@ -94,7 +95,7 @@ def _exponentials(better: modeling.Exponentials, parameter: str, centres: FloatA
         f"{counted(count, 'call path')}, {share} of the cost of all scales; {term} is off by "
         f"{off}, the model by {of_model}"
     )
-    return Finding("CPM210", "models", message, count)
+    return [Finding("CPM210", "models", message, count)]
 
 
 def _change_points(since: FloatArray, parameter: str, centres: FloatArray) -> Finding:

@@ -137,9 +137,10 @@ class NodeValues:
 
     @cached_property
     def share(self) -> FloatArray:
-        """Fraction of the cost of the program at the target."""
-        whole = self._answer.whole
-        return self._column(self._answer.costs.decides) / whole if whole > 0 else self._unknown
+        """Fraction of the cost of the program at the target; NaN = the metric does not add up."""
+        whole, is_additive = self._answer.whole, self._answer.fitted.metric.additive
+        has_shares = is_additive and whole > 0
+        return self._column(self._answer.costs.decides) / whole if has_shares else self._unknown
 
     @cached_property
     def _expected(self) -> FloatArray:

@@ -7,13 +7,13 @@ a cost. So sums equal those of the runs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands
+from callpath_modeler.analysis.answer_bands import Bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.ensemble import Losses
@@ -33,8 +33,10 @@ from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_ba
 from callpath_modeler.analysis.trust import marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import centre
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.groups import Costs, FormulaCosts
+from callpath_modeler.profile.metric_formulas import Formula
 
 _KNOWN = 3
 """Marks of trust of a prediction that counts as known."""
@@ -54,7 +56,7 @@ class TargetCosts:
     value : costs at the target
     modelled : the same for call paths with a model
     predicted : predictions for these
-    decides : size of nodes: the value, or the share at infinity
+    decides : size of nodes: the value, the share at infinity, or the first operand of a formula
     whole : sum of `decides`; 0 = there are no shares
     """
 
@@ -78,6 +80,8 @@ def costs_at(
     predicted : [call paths] exclusive predictions there, if they were made already
     """
     fitted = inputs.fitted
+    if predicted is None and fitted.formula is not None:
+        return _formula_costs_at(inputs, fitted.formula, target)
     if predicted is None:
         values = fitted.models.values(np.array([target]))[:, 0]
         predicted = np.where(inputs.modelled, values, np.nan)
@@ -99,6 +103,37 @@ def costs_at(
     return TargetCosts(0, said, said, said, said, total)
 
 
+def _formula_costs_at(inputs: AnswerInputs, formula: Formula, target: float) -> TargetCosts:
+    """Return costs whose values at a node are the formula of its sums at a target.
+
+    The first operand decides on the size of a node.
+    """
+    point, sums = inputs.point(target), predicted_operands(inputs, target)
+    said = (
+        _formula_of(formula, sums) if sums else inputs.summed(np.full(len(inputs.modelled), np.nan))
+    )
+    if point is None:
+        return TargetCosts(0, said, said, said, sums[0], float(sums[0].total[0]))
+    value, tree = inputs.measured_at(point), inputs.fitted.experiment.tree
+    first = centre(inputs.fitted.runs_of(formula.parts[0]), inputs.fitted.models.aggregate)
+    size = Costs.of(tree, first[:, point])
+    runs = inputs.measured.repetitions(point)
+    return TargetCosts(runs, value, value, said, size, float(size.total[0]))
+
+
+def predicted_operands(inputs: AnswerInputs, target: float) -> list[Costs]:
+    """Return the predictions of the operands of a formula at a target, each [call paths, 1]."""
+    return [costs_at(each.with_basis(predicted=True), target).value for each in inputs.parts]
+
+
+def _formula_of(formula: Formula, operands: Sequence[Costs]) -> FormulaCosts:
+    """Return the formula of costs in one column."""
+    return FormulaCosts.by(
+        Costs.beside(operands),
+        lambda sums: formula.of(list(np.moveaxis(sums, -1, 0)))[..., None],
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ProgramCosts:
     """Costs of a program at a target: sums over its call paths, run time, factors of excess work.
@@ -114,12 +149,17 @@ class ProgramCosts:
     inputs: AnswerInputs
     target: float
     costs: TargetCosts
-    bands: ModelBands | MeasuredIntervals | None
+    bands: Bands | None
 
     @property
     def fitted(self) -> Fitted:
         """The models."""
         return self.inputs.fitted
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether nodes have values: the metric adds up, or has a formula of sums."""
+        return self.fitted.metric.additive or isinstance(self.costs.value, FormulaCosts)
 
     @property
     def has_models(self) -> bool:
@@ -184,7 +224,7 @@ class ProgramCosts:
     @cached_property
     def total(self) -> Total:
         """Sum of all values with its band; NaN = the metric does not add up, or no band."""
-        if not self.fitted.metric.additive:
+        if not self.has_sums:
             return (float("nan"),) * 3
         value = float(self.costs.value.total[0])
         return (value, np.nan, np.nan) if self.bands is None else self.bands.total(value)
@@ -200,7 +240,7 @@ class ProgramCosts:
         return self._sum_of(self.costs.modelled)
 
     def _sum_of(self, costs: Costs) -> float:
-        return float(costs.total[0]) if self.fitted.metric.additive else float("nan")
+        return float(costs.total[0]) if self.has_sums else float("nan")
 
     @property
     def base(self) -> float:
@@ -268,7 +308,7 @@ class ProgramCosts:
     def program_at_largest(self) -> float:
         """Measured cost of the whole program at the largest scale, as `program_total`."""
         if self.run_time is None:
-            return self.total_at_largest
+            return self.inputs.whole_at_largest
         return self._of_processes(self.run_time.at_largest, float(self.fitted.points[-1]))
 
     @cached_property

@@ -320,7 +320,8 @@ def rank(
         what = "inclusive ranking" if inclusive else f"ranking by {by}"
         raise UsageError(
             f"no {what}: {fitted.metric.name} does not add up over call paths",
-            hint="--exclusive, and --by value or --by growth",
+            hint="--exclusive, and --by value or --by growth"
+            + "; `cpmodel views` shows inclusive values" * (fitted.formula is not None),
         )
     inputs = AnswerInputs(fitted, predicted=predicted)
     own = predict(fitted, target)

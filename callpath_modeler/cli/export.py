@@ -210,7 +210,7 @@ def _measured(
     alone = metric if was_asked(click.get_current_context(), "metric") else None
     study = study.reading(metrics=None if alone is None else (alone,))
     experiment = study.experiment()
-    if alone is not None:
+    if alone is not None and form in (EXTRAP, *PROFILES):
         experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
         console.write(exchange.for_extrap(experiment, output), output, overwrite=force)

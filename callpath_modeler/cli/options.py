@@ -173,6 +173,13 @@ _LOAD = (
         help="Unit of a metric whose profiles state none, e.g. time=us.",
     ),
     click.option(
+        "--define",
+        cls=DescribingOption,
+        metavar="NAME=FORMULA",
+        multiple=True,
+        help="Metric by a formula of others, e.g. 'ipc = instructions / cycles'.",
+    ),
+    click.option(
         "--name",
         "pattern",
         cls=DescribingOption,
@@ -352,6 +359,7 @@ def _make_load(
     scaling: str | None,
     parameters: tuple[str, ...],
     units: tuple[str, ...],
+    define: tuple[str, ...],
     pattern: str | None,
     reader: str | None,
     strict: bool,
@@ -384,7 +392,10 @@ def _make_load(
         executor=executor,
     )
     return LoadOptions(
-        read, where, ignore, hide, fold, pattern, reader, preset=_preset(), beside=beside
+        *(read, where, ignore, hide, fold, pattern, reader),
+        preset=_preset(),
+        beside=beside,
+        define=define,
     )
 
 

@@ -32,6 +32,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.loading import LoadOptions
@@ -92,7 +93,7 @@ def command(
     processes, why_none = _processes(ranking, top, study.load_options)
     content = PageContent(
         ranking=ranking,
-        forecast=ranking if fitted.metric.additive else None,
+        forecast=_forecast(ranking),
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,
@@ -104,6 +105,17 @@ def command(
     )
     console.write(page(content), output, overwrite=force)
     console.findings(findings)
+
+
+def _forecast(ranking: Ranking) -> Answer | None:
+    """Return the values of the call tree; None = the metric neither adds up nor has a formula."""
+    from callpath_modeler.analysis.answer import answer_at, has_sums_of_formula
+
+    if ranking.fitted.metric.additive:
+        return ranking
+    is_finite = math.isfinite(ranking.target)
+    has_values = is_finite and has_sums_of_formula(ranking.inputs, ranking.target)
+    return answer_at(ranking.inputs, ranking.target) if has_values else None
 
 
 def _efficiency(console: Console, study: Study, ranking: Ranking) -> EfficiencyView | str:

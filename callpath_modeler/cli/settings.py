@@ -63,6 +63,7 @@ _LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ign
 _TABLES = frozenset({"at"})
 _EXAMPLES = {
     "at": "{ p = 4096 }",
+    "define": '["ipc = instructions / cycles"]',
     "exponents": '["0", "1/2", "1"]',
     "fold": '["call-sites"]',
     "hide": '["**/pthread_*"]',

@@ -90,7 +90,7 @@ class WebViews:
             fitted,
             target,
             by,
-            inclusive=request.leads_inclusive,
+            inclusive=request.leads_inclusive and fitted.metric.additive,
             predicted=made.inputs.predicted,
         )
         content = PageContent(
@@ -103,10 +103,9 @@ class WebViews:
             top=_CARDS,
         )
         filled = typed or _filled(query, fitted, parameter_value(target), request)
-        declared = fitted.experiment.declared
         form = controls(
             filled,
-            metrics=[name for name, why in declared.items() if not why],
+            metrics=fitted.experiment.readable,
             views=list(map(str, ViewKind)),
             sorts=[str(sort) for sort in Sort if sort in made.sorts],
             parameter=fitted.parameter,

@@ -23,6 +23,7 @@ from callpath_modeler.history.store import (
     HistoryRow,
     add_entry,
     check_texts,
+    metric_with_formula,
     read_entries,
 )
 
@@ -70,7 +71,8 @@ class ScaleSeries:
     def series(self) -> tuple[object, ...]:
         """Properties in which a prediction and its outcome agree."""
         held = tuple(sorted(self.held.items()))
-        return self.metric, self.unit, self.parameter, self.reduction, held, self.scale
+        metric = metric_with_formula(self.metric, self.environment)
+        return metric, self.unit, self.parameter, self.reduction, held, self.scale
 
     def agrees(self, labels: Mapping[str, str]) -> bool:
         """Return whether no label has another value here."""

@@ -21,9 +21,10 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
-from callpath_modeler.history.store import MOST_CALL_PATHS, HistoryRecord
+from callpath_modeler.history.store import FORMULA, MOST_CALL_PATHS, HistoryRecord
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.metric_formulas import needed_for
 from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of
 from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
@@ -100,7 +101,7 @@ def record_of(
         values=cube[rows],
         seconds=_seconds(here, metric.name, parameter, points),
         labels=_printable_labels(labels or {}),
-        environment=_environment(experiment),
+        environment=_environment(experiment, metric.name),
         held=held,
         target=target,
         efficiency=_factors(study, metric.name, parameter, held, points),
@@ -164,9 +165,10 @@ def _seconds(experiment: Experiment, metric: str, parameter: str, points: FloatA
     return np.array([np.median(each) if len(each) else np.nan for each in found])
 
 
-def _environment(experiment: Experiment) -> dict[str, str]:
-    """Return what all runs say about machine and build."""
-    found = {}
+def _environment(experiment: Experiment, metric: str) -> dict[str, str]:
+    """Return what all runs say about machine and build, and the definition of the metric."""
+    definition = "; ".join(each.text for each in needed_for(experiment.definitions, metric))
+    found = {FORMULA: shortened(definition, 4_000)} if definition else {}
     for key in ENVIRONMENT:
         values = {run.metadata.get(key, "") for run in experiment.runs}
         if len(values) == 1 and "" not in values:
@@ -250,7 +252,7 @@ def prediction_of(
         callpaths=_names(experiment, rows),
         held={name: held[name] for name in sorted(held)},
         labels=_printable_labels(labels),
-        environment=_environment(experiment),
+        environment=_environment(experiment, fitted.metric.name),
         commit=printable(commit),
         inclusive=ranking.inclusive,
         level=fitted.models.confidence,
@@ -340,7 +342,7 @@ def _outcome(
         callpaths=_names(runs, rows),
         held=prediction.held,
         labels=_printable_labels(labels),
-        environment=_environment(runs),
+        environment=_environment(runs, metric.name),
         commit=printable(commit),
         own=tuple(own[rows].tolist()),
         whole=tuple(whole[rows].tolist()),

@@ -45,6 +45,9 @@ MOST_CALL_PATHS = 4_096
 FACTORS = ("parallel efficiency", "load balance", "communication efficiency")
 """Factors of efficiency of a record."""
 
+FORMULA = "formula"
+"""Key of the environment of a record for the definition of its metric."""
+
 MOST_RECORDS = 10_000
 """Largest number of records that are read."""
 
@@ -127,7 +130,8 @@ class HistoryRecord:
     def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
         """What records must have in common to be one history."""
         held = tuple(sorted(self.held.items()))
-        return self.metric, self.unit, self.parameter, self.reduction, held
+        metric = metric_with_formula(self.metric, self.environment)
+        return metric, self.unit, self.parameter, self.reduction, held
 
     @property
     def digest(self) -> bytes:
@@ -147,6 +151,11 @@ class HistoryRecord:
         found.update(np.ascontiguousarray(self.scales, "<f8").tobytes())
         found.update(np.ascontiguousarray(self.values, "<f8").tobytes())
         return found.digest()
+
+
+def metric_with_formula(metric: str, environment: Mapping[str, str]) -> str:
+    """Return the metric of a record, and its definition if a user defined it."""
+    return f"{metric}: {environment[FORMULA]}" if FORMULA in environment else metric
 
 
 @dataclass(frozen=True, slots=True)

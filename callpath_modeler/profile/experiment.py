@@ -17,6 +17,7 @@ from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.lines import RunLines
+from callpath_modeler.profile.metric_formulas import Definition, Formula
 from callpath_modeler.profile.metric_values import MetricValues, inclusive_values
 from callpath_modeler.profile.omissions import Omission
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber, split_parameters
@@ -67,6 +68,8 @@ class Experiment(HtmlReprMixin):
     chains : names of call paths that were folded, the first caller first, by the row of the call
         path below them
     omissions : parts of the measured program that are left out
+    definitions : metrics that a user defined by formulas; `columns` has those whose operands were
+        read
     """
 
     name: str
@@ -85,6 +88,7 @@ class Experiment(HtmlReprMixin):
     lines: tuple[RunLines, ...] = ()
     chains: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     omissions: tuple[Omission, ...] = ()
+    definitions: tuple[Definition, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
@@ -142,13 +146,15 @@ class Experiment(HtmlReprMixin):
         Parameters
         ----------
         metric : name of the metric; None = the first duration
-        inclusive : return inclusive values, which are sums of exclusive values over subtrees
+        inclusive : return inclusive values, which are sums of exclusive values over subtrees, or
+            the formula of such sums
 
         Returns
         -------
         ndarray
             [call paths, runs], SI base units; NaN = the call path did not occur. For every
-            reduction, the exclusive values of a subtree add up to the inclusive value of its root.
+            reduction, the exclusive values of a subtree add up to the inclusive value of its root,
+            if the metric is additive.
 
         Raises
         ------
@@ -156,9 +162,42 @@ class Experiment(HtmlReprMixin):
             If there is no such metric.
         """
         column = self._column(metric)
-        if not inclusive or not column.metric.additive:
+        if not inclusive:
             return column.exclusive
-        return inclusive_values(self.tree, column.exclusive)
+        if column.metric.additive:
+            return inclusive_values(self.tree, column.exclusive)
+        formula = self.formula(column.metric.name)
+        if formula is None:
+            return column.exclusive
+        parts = (self.columns[name].exclusive for name in formula.parts)
+        return formula.of([inclusive_values(self.tree, part) for part in parts])
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Names of all metrics that can be read or are defined by a formula."""
+        declared = (name for name, why in self.declared.items() if not why)
+        return (*declared, *(each.name for each in self.definitions))
+
+    def formula(self, metric: str) -> Formula | None:
+        """Return the formula of a metric over sums; None = the metric adds up, or has no sums.
+
+        Parameters
+        ----------
+        metric : name of a metric
+        """
+        if self.columns[metric].metric.additive:
+            return None
+        additive = {name for name, each in self.columns.items() if each.metric.additive}
+        steps, names = [], {metric}
+        for each in reversed(self.definitions):
+            if each.name in names - additive:
+                steps.append(each)
+                names = names - {each.name} | {*each.operands}
+        if not names <= additive:
+            return None
+        operands = dict.fromkeys(name for each in steps for name in each.operands)
+        parts = tuple(name for name in operands if name in names)
+        return Formula(tuple(reversed(steps)), parts)
 
     def points(self, parameter: str) -> FloatArray:
         """Return the distinct values of `parameter`, [points], ascending.

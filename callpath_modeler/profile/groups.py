@@ -9,7 +9,7 @@ analysis of optimized parallel programs, 2010; the views of recursive programs.)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -36,7 +36,7 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """Columns of additive values.
+    """Columns of values, which are additive unless they are of a `FormulaCosts`.
 
     Attributes
     ----------
@@ -46,6 +46,15 @@ class Costs:
     exclusive: FloatArray
     inclusive: FloatArray
 
+    @property
+    def addends(self) -> Costs:
+        """The values that are summed over the call paths of a node."""
+        return self
+
+    def of_sums(self, sums: FloatArray) -> FloatArray:
+        """Return values from sums of the addends, [..., columns]."""
+        return sums
+
     @classmethod
     def of(cls, tree: CallTree, exclusive: FloatArray) -> Costs:
         """Return costs from exclusive values, [call paths] or [call paths, columns]."""
@@ -53,6 +62,12 @@ class Costs:
         # Groups are summed column by column, so columns are contiguous in memory.
         inclusive = inclusive_values(tree, columns)
         return cls(np.asfortranarray(columns), np.asfortranarray(inclusive))
+
+    @classmethod
+    def beside(cls, costs: Sequence[Costs]) -> Costs:
+        """Return the columns of several costs."""
+        own, whole = [each.exclusive for each in costs], [each.inclusive for each in costs]
+        return cls(np.concatenate(own, axis=1), np.concatenate(whole, axis=1))
 
     def only(self, column: int) -> Costs:
         """Return one column, [call paths, 1]; its sums are faster than those of all columns."""
@@ -69,6 +84,41 @@ class Costs:
         """Sum over all call paths, [columns]."""
         # A sum of all columns at once would copy them.
         return np.array([np.nansum(column) for column in self.exclusive.T])
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaCosts(Costs):
+    """Columns of values that do not add up: a node has a function of the sums of its addends.
+
+    Attributes
+    ----------
+    operands : the addends
+    function : function from sums [..., columns of addends] to values [..., columns]
+    """
+
+    operands: Costs
+    function: Callable[[FloatArray], FloatArray]
+
+    @classmethod
+    def by(cls, operands: Costs, function: Callable[[FloatArray], FloatArray]) -> FormulaCosts:
+        """Return the costs of a function of sums."""
+        whole = function(operands.inclusive)
+        return cls(function(operands.exclusive), whole, operands, function)
+
+    @property
+    def addends(self) -> Costs:
+        """The operands, which are summed over the call paths of a node."""
+        return self.operands
+
+    def of_sums(self, sums: FloatArray) -> FloatArray:
+        """Return the function of sums of the operands."""
+        return self.function(sums)
+
+    @cached_property
+    def total(self) -> FloatArray:
+        """Value of all call paths together, [columns]; NaN = no operand occurred."""
+        is_absent = np.isnan(self.operands.exclusive).all(axis=0)
+        return self.function(np.where(is_absent, np.nan, self.operands.total))
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -89,12 +89,17 @@ class View(ABC):
     def rows(self, node: int) -> Rows:
         """Return the call paths of `node`, ascending."""
 
-    @abstractmethod
     def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return exclusive and inclusive values, each [nodes, columns].
 
         NaN = none of the node's call paths occurred.
         """
+        own, whole = self._sums(nodes, costs.addends)
+        return costs.of_sums(own), costs.of_sums(whole)
+
+    @abstractmethod
+    def _sums(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return exclusive and inclusive sums, each [nodes, columns]."""
 
     def names(self, node: int) -> tuple[str, ...]:
         """Return the names from the top of the view to `node`."""
@@ -113,13 +118,18 @@ class View(ABC):
     def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
         """Return the largest code of each node's call paths, [nodes]."""
 
-    @abstractmethod
     def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         """Return the values of several siblings as a single group, each [columns].
 
         The inclusive values of siblings overlap if one of them calls another, so their sum is too
         large.
         """
+        own, whole = self._sums_together(nodes, costs.addends)
+        return costs.of_sums(own), costs.of_sums(whole)
+
+    @abstractmethod
+    def _sums_together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of several siblings as a single group, each [columns]."""
 
 
 class TopDown(View):
@@ -152,16 +162,15 @@ class TopDown(View):
         """Return the call path of `node`, [1]."""
         return np.array([node])
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
-        """Return exclusive and inclusive values, each [nodes, columns]."""
+    def _sums(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         return costs.exclusive[nodes], costs.inclusive[nodes]
 
     def largest(self, nodes: Rows, codes: Codes) -> NDArray[np.integer]:
         """Return the codes of the call paths, [nodes]."""
         return codes.numbers[nodes]
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
-        """Return the sums over siblings, each [columns]; their subtrees do not overlap."""
+    def _sums_together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        # The subtrees of siblings do not overlap.
         start = np.zeros(1, np.intp)
         return sums(costs.exclusive, nodes, start)[0], sums(costs.inclusive, nodes, start)[0]
 
@@ -195,12 +204,12 @@ class _Grouped(View):
         self._making = Lock()
         # Caches by the first node of a family, or by several siblings. An entry lives as long as
         # its costs or codes.
-        self._sums: WeakKeyDictionary[Costs, dict[int, tuple[FloatArray, FloatArray]]]
-        self._sums = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Costs, dict[int, tuple[FloatArray, FloatArray]]]
+        self._known = WeakKeyDictionary()
         self._largest: WeakKeyDictionary[Codes, dict[int, NDArray[np.integer]]]
         self._largest = WeakKeyDictionary()
-        self._sums_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
-        self._sums_together = WeakKeyDictionary()
+        self._known_together: WeakKeyDictionary[Costs, dict[bytes, tuple[FloatArray, FloatArray]]]
+        self._known_together = WeakKeyDictionary()
         self._outer_of: dict[bytes, Rows] = {}
 
     @abstractmethod
@@ -270,11 +279,10 @@ class _Grouped(View):
             found = self._families[family[here[0]]]
             yield found, here, nodes[here] - found.first
 
-    def values(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
-        """Return exclusive and inclusive values, each [nodes, columns]."""
+    def _sums(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
         own = np.empty((len(nodes), costs.exclusive.shape[1]))
         whole = np.empty_like(own)
-        sums = self._sums.setdefault(costs, {})
+        sums = self._known.setdefault(costs, {})
         for family, here, index in self._by_family(nodes):
             if family.first not in sums:
                 sums[family.first] = family.groups.values(costs)
@@ -291,14 +299,13 @@ class _Grouped(View):
             found[here] = known[family.first][index]
         return found
 
-    def together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
-        """Return the values of several siblings as a single group, each [columns]."""
-        known = self._sums_together.setdefault(costs, {})
+    def _sums_together(self, nodes: Rows, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        known = self._known_together.setdefault(costs, {})
         # The arrays differ between calls, but often contain the same nodes.
         key = blake2b(np.asarray(nodes, np.int64).tobytes(), digest_size=16).digest()
         if key not in known:
             first = np.zeros(1, np.intp)
-            own = sums(self.values(nodes, costs)[0], np.arange(len(nodes)), first)[0]
+            own = sums(self._sums(nodes, costs)[0], np.arange(len(nodes)), first)[0]
             known[key] = own, sums(costs.inclusive, self._outermost(nodes, key), first)[0]
         return known[key]
 

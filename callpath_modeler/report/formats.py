@@ -182,6 +182,12 @@ def json_number(value: float) -> float | str | None:
     return "inf" if value > 0 else "-inf"
 
 
+def definitions_json(experiment: Experiment) -> dict[str, object]:
+    """Return the JSON field with the metrics that formulas define; empty if there are none."""
+    defined = {each.name: each.formula for each in experiment.definitions}
+    return {"definitions": defined} if defined else {}
+
+
 def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
     """Return the JSON fields that describe the origin of the numbers."""
     return {
@@ -196,6 +202,7 @@ def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str,
             {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
             for run in experiment.runs
         ],
+        **definitions_json(experiment),
         "left_out": omissions_json(experiment.omissions),
         "findings": [
             {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}

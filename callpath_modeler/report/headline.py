@@ -172,7 +172,7 @@ def _of_runs(answer: Answer, runs: int, *, style: TextStyle) -> str:
     if answer.run_time is not None:
         known = Measured(answer.run_time.fitted)
     point, said = known.ran(answer.target), measured_by(fitted.models.aggregate, runs)
-    if point is None or runs < 2:
+    if point is None or runs < 2 or not fitted.metric.additive:
         return said
     totals = known.totals(point)
     ends = style.interval(float(totals.min()), float(totals.max()), fitted.metric.unit)

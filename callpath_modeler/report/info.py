@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding, count_by_code, in_full
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
-from callpath_modeler.report.formats import Table
+from callpath_modeler.report.formats import Table, definitions_json
 from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.layout import aligned, wrap
 from callpath_modeler.units import counted, parameter_value, percent
@@ -68,12 +68,13 @@ def number_rows(experiment: Experiment) -> list[Row]:
 def metric_rows(experiment: Experiment) -> list[Row]:
     """Return a header and one row per metric: unit, call paths, noise of repetitions, note."""
     values_are = f"exclusive, {experiment.reduction.words}"
+    formulas = {each.name: f"= {each.formula}" for each in experiment.definitions}
     rows: list[Row] = [("metric", "unit", "call paths", "noise", values_are)]
     for values in experiment.columns.values():
         used = int(np.any(np.nan_to_num(values.exclusive) != 0, axis=1).sum())
         spread = repetition_spread(experiment, values)
         noise = "-" if np.isnan(spread) else percent(spread, 1)
-        note = _note(values)
+        note = _note(values, formulas.get(values.metric.name, ""))
         rows.append((values.metric.name, values.metric.unit, str(used), noise, note))
     return rows
 
@@ -119,6 +120,7 @@ def info_table(experiment: Experiment) -> Table:
             {"name": v.metric.name, "unit": v.metric.unit, "description": v.metric.description}
             for v in experiment.columns.values()
         ],
+        **definitions_json(experiment),
         "numbers": [
             {"name": n.name, "values": n.values, "in": n.place, "understood_as": n.reason}
             for n in experiment.numbers
@@ -163,8 +165,9 @@ def coverage_rows(experiment: Experiment) -> list[Row]:
     return rows
 
 
-def _note(values: MetricValues) -> str:
-    return "" if values.metric.additive else "does not add up"
+def _note(values: MetricValues, formula: str) -> str:
+    note = "" if values.metric.additive else "does not add up"
+    return ", ".join(filter(None, [formula, note]))
 
 
 def _origin(origin: str) -> str:

@@ -407,16 +407,16 @@ def imbalance_cells(fitted: Fitted, row: int) -> list[str]:
 
 
 def neighbour_facts(ranking: Ranking, row: int) -> list[Fact]:
-    """Return the caller and the callees of a call path, with their measured parts of its cost."""
+    """Return the caller and the callees of a call path, with measured parts of what adds up."""
     tree = ranking.fitted.experiment.tree
     inclusive = ranking.inclusive_at_largest
     caller = int(tree.parent[row])
     above = short_name(tree.name(caller)) if caller != ROOT else "nothing"
     below = sorted(tree.children(row), key=lambda child: -inclusive[child])
-    named = [
-        f"{short_name(tree.name(child))} ({percent(_part(inclusive[child], inclusive[row]))})"
-        for child in below[:6]
-    ]
+    named = [short_name(tree.name(child)) for child in below[:6]]
+    if ranking.fitted.metric.additive:
+        parts = (percent(_part(inclusive[child], inclusive[row])) for child in below[:6])
+        named = [f"{name} ({part})" for name, part in zip(named, parts, strict=True)]
     more = f", {len(below) - 6} more" if len(below) > 6 else ""
     return [("called by", above), ("calls", f"{', '.join(named) or 'nothing'}{more}")]
 

@@ -159,7 +159,7 @@ def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, objec
         "basis": forecast.basis,
         "repetitions": forecast.repetitions,
         "total": {
-            "at_largest": json_number(forecast.inputs.total_at_largest),
+            "at_largest": json_number(forecast.inputs.whole_at_largest),
             "at_target": total,
             "low": low,
             "high": high,
@@ -216,7 +216,7 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     if forecast.total[0] == 0:
         zero = "zero" if forecast.repetitions else "predicted to be zero"
         return f"At {at}: {fitted.metric.name} is {zero}."
-    if not shown.hot:
+    if not shown.hot or fitted.formula is not None:
         return f"{cost_text(forecast, style=style)}."
     answer = f"As {fitted.parameter} grows without end, "
     if is_finite:
@@ -365,6 +365,9 @@ def value_cells(
     }
     if np.isinf(forecast.target):
         del columns["trust"]
+    if not forecast.fitted.metric.additive:
+        for name in ("share", "excess", "growth"):
+            del columns[name]
     if forecast.is_comparison:
         base = TextColumn(largest, texts(main.at_base), droppable=-1)
         columns = {"base": base, **columns, **_loss_columns(forecast, own, whole)}
@@ -393,11 +396,15 @@ def _footer(
     shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
 ) -> list[str]:
     known, unit = shown.forecast.inputs, _unit(shown)
-    lines = []
+    lines, of = [], ""
     kind = "inclusive" if shown.inclusive else "exclusive"
     fitted, has_models = known.fitted, not known.fitted.is_measured_only
     grows = "growth: of the fastest growing part; " * has_models
     hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
+    if fitted.formula is not None:
+        operand = shown.forecast.size_metric
+        grows, of, unit = "the formula of the sums of each line; ", operand.name, operand.unit
+        hot = f"the hot path of {of}, which also decides which lines are shown"
     lines.append(f"values: {kind}; {grows}> is {hot}")
     lines += sum_notes(shown.forecast)
     lines += [MODEL_NOTE] if shown.forecast.repetitions and has_models else []
@@ -407,16 +414,17 @@ def _footer(
     lines += pair_note(shown.forecast, inclusive=shown.inclusive, header=header)
     lines += [] if has_models else [scales_note(fitted)]
     if len(known.unmodelled) and has_models:
+        part = f", {percent(known.unmodelled_share)} of the total at the largest scale"
         lines.append(
-            f"not modelled: {counted(len(known.unmodelled), 'call path')}, "
-            f"{percent(known.unmodelled_share)} of the total at the largest scale"
+            f"not modelled: {counted(len(known.unmodelled), 'call path')}"
+            f"{part * fitted.metric.additive}"
         )
     column = 1 if np.isfinite(shown.forecast.target) else 0
     sums = [
         style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    whole = "the sum" if "imbalance" in lines_below(shown) else "the total"
+    whole = "the sum" if "imbalance" in lines_below(shown) else f"the total{f' of {of}' * bool(of)}"
     lines.append(sum_check_text(shown.outline, shown.check, sums, whole))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("views", "--view bottom-up"))

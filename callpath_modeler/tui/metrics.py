@@ -33,8 +33,8 @@ class MetricTotal:
     Attributes
     ----------
     metric : the metric
-    total : sum over call paths of the centres of repetitions at one scale, SI base units;
-        NaN = it was not measured there
+    total : sum over call paths of the centres of repetitions at one scale, or centre of the
+        formula of the sums of runs, SI base units; NaN = it was not measured there
     """
 
     metric: Metric
@@ -56,9 +56,10 @@ def metric_total(
     try:
         experiment = runs_of(name)
         metric, values = experiment.metric(name), experiment.values(name)
+        formula = experiment.formula(name)
     except CallpathModelerError as error:
         return error.message
-    if not metric.additive:
+    if not metric.additive and formula is None:
         return f"{name} does not add up over call paths"
     if not np.nan_to_num(values).any():
         return f"{name} is zero"
@@ -69,6 +70,9 @@ def metric_total(
     found = values[:, np.array(here, bool)]
     if np.isnan(found).all():
         return MetricTotal(metric, float("nan"))
+    if formula is not None:
+        parts = (experiment.values(part)[:, np.array(here, bool)] for part in formula.parts)
+        found = formula.of([np.nansum(part, axis=0) for part in parts])[np.newaxis]
     return MetricTotal(metric, float(np.nansum(centre(found[:, np.newaxis], how))))
 
 

@@ -217,8 +217,10 @@ def _of_forecast(
     main = whole if inclusive else own
     if not forecast.has_bands and "band" in cells:
         cells["band"] = replace(cells["band"], cells=["…"] * len(places))
-    cells["share"] = TextColumn("share", [percent(share) for share in main.share.tolist()])
-    has_models = not forecast.fitted.is_measured_only
+    is_additive = forecast.fitted.metric.additive
+    if is_additive:
+        cells["share"] = TextColumn("share", [percent(share) for share in main.share.tolist()])
+    has_models = is_additive and not forecast.fitted.is_measured_only
     both = zip(whole.excess.tolist(), own.excess.tolist(), strict=True)
     if has_models:
         cells["excess"] = TextColumn(

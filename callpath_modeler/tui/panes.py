@@ -18,6 +18,7 @@ from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.formula_node import FormulaNodeReport
 from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.layout import shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
@@ -161,7 +162,8 @@ def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> AnyRepor
         from callpath_modeler.report.difference_node import DifferenceReport
 
         return DifferenceReport(forecast, session.view, nodes, session.leads_inclusive, style)
-    return NodeReport(forecast, session.view, nodes, session.leads_inclusive, style)
+    kind = NodeReport if forecast.fitted.formula is None else FormulaNodeReport
+    return kind(forecast, session.view, nodes, session.leads_inclusive, style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,7 @@ class ValueKeys(BrowserFrame):
         """Show a list of the metrics, whose totals come one by one."""
         fitted = self.session.forecast.fitted
         shown = fitted.metric.name
-        names = [name for name, why in fitted.experiment.declared.items() if not why]
+        names = list(fitted.experiment.readable)
         if names in ([], [shown]):
             self.say(f"{shown} is the only metric")
             return

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.expression import Leaf, NameNode, parse_comparison
 from callpath_modeler.analysis.expectations.rules import Leading, bind, leading
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
+from callpath_modeler.expression import Leaf, NameNode, parse_comparison
 from callpath_modeler.modeling import Growth, fit, parse_growth
 from callpath_modeler.modeling.validation import (
     MPI_SPACE,

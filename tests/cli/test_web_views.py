@@ -371,3 +371,15 @@ def test_the_command_prints_the_address_and_ends_with_ctrl_c(stored, clean, monk
 def test_a_port_in_use_and_a_port_without_a_page_are_one_clear_error(run, stored, server):
     run("browse", stored, "--port", "8080").fails(2, "--port is for the page of --web")
     run("browse", stored, "--web", "--port", server.port).fails(6, f"port {server.port}: ")
+
+
+def test_a_ratio_has_views_of_sums(samples):
+    runs, definition = samples / "stencil", "per_visit = time / visits"
+    fitted = Study(runs, loading.LoadOptions(define=definition)).models("per_visit")
+    line = [str(runs), "--define", definition, "--target", "1024"]
+    answer = answers(line, fitted, 1024.0, ViewRequest(least=0.01))
+    for query in ({}, {"view": ["flat"], "target": ["2048"]}):
+        found = answer(query)
+        assert found.status == 200, found.text[:3000]
+        assert "the lines add up to the total of time" in found.text
+        assert '<option value="per_visit" selected>' in found.text

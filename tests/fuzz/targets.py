@@ -305,10 +305,11 @@ def _patterns(path: Path) -> None:
 
 def _expressions(path: Path) -> None:
     """Read a text in every small language; at least one of them must accept a seed."""
-    from callpath_modeler.analysis.expectations.expression import parse_comparison
     from callpath_modeler.analysis.gates import RegressionGate
+    from callpath_modeler.expression import parse_comparison
     from callpath_modeler.modeling import parse_growth
     from callpath_modeler.modeling.terms import as_exponent
+    from callpath_modeler.profile.metric_formulas import parse_definitions
     from callpath_modeler.readers.run_filter import parse_conditions
     from callpath_modeler.syntax import ExpressionError
     from callpath_modeler.units import parse_quantity
@@ -317,18 +318,20 @@ def _expressions(path: Path) -> None:
     text = os.fsdecode(path.read_bytes())
     known = 0
     languages = (parse_growth, parse_comparison, parse_guideline, parse_conditions, parse_quantity,
-                 RegressionGate.parse, as_exponent)  # fmt: skip
+                 RegressionGate.parse, as_exponent, parse_definitions)  # fmt: skip
     for language in languages:
         # Other modules report errors for texts that are not quantities.
         fault = ValueError if language is parse_quantity else (ExpressionError, UsageError)
         try:
-            found = language(text)
+            found = language([text] if language is parse_definitions else text)
         except fault:
             continue
         known += 1
         if language is parse_growth:
             growth = found.growth
             assert parse_growth(growth.text()).growth == growth, (text, growth.text())
+        if language is parse_definitions:
+            assert parse_definitions([found[0].text]) == found, (text, found[0].text)
     if not known:
         raise UsageError("no expression", hint="an expression")
 
@@ -401,7 +404,8 @@ _TARGETS = (
     Target("expressions", Single("text"), _expressions, _texts(
         "O(p^1.5 log p)", "p^(2/3) log2(p)^2", "k^3 2^(k/2)", "sqrt(p)", "p / log p",
         "{**/MPI_Allreduce} <= {**/MPI_Reduce} + 2 * max(1, x)", "bytes * 48 <= 24 GB",
-        "Allgather <= Gather + Bcast(p*m)", "p>=64,n=30", "2.5 ms", "worse > 5 %", "1/3"), 1 << 13),
+        "Allgather <= Gather + Bcast(p*m)", "p>=64,n=30", "2.5 ms", "worse > 5 %", "1/3",
+        "`L2 misses` = (PAPI_L2_TCM - 2.5e3 * min(a, b)) / 'visits'"), 1 << 13),
     Target("names", Single("name"), _names, _texts(
         "app.p64.n30.r1", "int ns::A<int>::f(B<C> const&) [clone .isra.3]#2", "time (inc) [ms]",
         "main->solve/f", "lulesh_p27-size30_rep2", "poll [libc-2.28.so]"), 1 << 13),

@@ -11,20 +11,22 @@ from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import BoundSides, judge_sides
 from callpath_modeler.analysis.expectations.budget import EvaluationBudget
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
-from callpath_modeler.analysis.expectations.expression import (
+from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.expectations.verdicts import Judgement
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.expression import (
     Comparison,
     Leaf,
     NameNode,
     Node,
+    Units,
+    as_units,
     check_same_unit,
     evaluate,
     leaves,
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.verdicts import Judgement
-from callpath_modeler.arrays import FloatArray
 
 
 def names_in(comparison: Comparison) -> list[str]:
@@ -67,11 +69,11 @@ class Arithmetic:
         check_same_unit(text, left, right)
         return unit_text(left)
 
-    def _unit_of(self, leaf: Leaf) -> str:
+    def _unit_of(self, leaf: Leaf) -> Units:
         name = leaf.text if isinstance(leaf, NameNode) else ""
         if name in self.metrics:
-            return self.metrics[name].fitted.metric.unit
-        return self.numbers[name][1] if name in self.numbers else "1"
+            return as_units(self.metrics[name].fitted.metric.unit)
+        return as_units(self.numbers[name][1] if name in self.numbers else "1")
 
     def judge(self, target: float, confidence: float, budget: EvaluationBudget) -> Judgement:
         """Return the verdict at a finite target."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from callpath_modeler.analysis.expectations.document import Document, Unsure
-from callpath_modeler.analysis.expectations.expression import Comparison
+from callpath_modeler.expression import Comparison
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.validation import DeviationLimits
 from callpath_modeler.toml.format import TomlFile

@@ -28,14 +28,14 @@ from callpath_modeler.analysis.expectations.expectation import (
     GrowthLimit,
     RuleText,
 )
-from callpath_modeler.analysis.expectations.expression import (
+from callpath_modeler.errors import InputError
+from callpath_modeler.expression import (
     CallPathsNode,
     Comparison,
     ComparisonError,
     leaves,
     parse_comparison,
 )
-from callpath_modeler.errors import InputError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.modeling.validation import DeviationLimits, default_deviation

@@ -35,12 +35,6 @@ from callpath_modeler.analysis.expectations.expectation import (
     GrowthLimit,
     RuleText,
 )
-from callpath_modeler.analysis.expectations.expression import (
-    CallPathsNode,
-    Comparison,
-    ComparisonError,
-    leaves,
-)
 from callpath_modeler.analysis.expectations.growth_check import judge_growth
 from callpath_modeler.analysis.expectations.growths import unnamed
 from callpath_modeler.analysis.expectations.rules import Rule, bind
@@ -56,6 +50,12 @@ from callpath_modeler.analysis.expectations.verdicts import (
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import UsageError
+from callpath_modeler.expression import (
+    CallPathsNode,
+    Comparison,
+    ComparisonError,
+    leaves,
+)
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shell_word

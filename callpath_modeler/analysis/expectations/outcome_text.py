@@ -10,8 +10,8 @@ from callpath_modeler.analysis.expectations.expectation import (
     GrowthLimit,
     RuleText,
 )
-from callpath_modeler.analysis.expectations.expression import Comparison
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
+from callpath_modeler.expression import Comparison
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import omissions_text
 from callpath_modeler.profile.pruning import excluded_call_paths

@@ -21,7 +21,11 @@ import numpy as np
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.expectations.bound_check import BoundSides
 from callpath_modeler.analysis.expectations.crossings import crossing
-from callpath_modeler.analysis.expectations.expression import (
+from callpath_modeler.analysis.expectations.sum_models import SumKey, SumModels
+from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.expression import (
     CallPathsNode,
     Comparison,
     ComparisonError,
@@ -32,16 +36,14 @@ from callpath_modeler.analysis.expectations.expression import (
     NumberNode,
     ProductNode,
     SumNode,
+    Units,
+    as_units,
     check_same_unit,
     evaluate,
     leaves,
     unit_text,
     units_of,
 )
-from callpath_modeler.analysis.expectations.sum_models import SumKey, SumModels
-from callpath_modeler.analysis.expectations.verdicts import Crossing
-from callpath_modeler.analysis.measured import Measured, sum_over
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -308,7 +310,7 @@ def bind(
     if not named:
         raise ComparisonError(text, 0, "no call path is part of the rule")
 
-    def unit_of(leaf: Leaf) -> str:
+    def unit_of(leaf: Leaf) -> Units:
         return _unit_of(leaf, named, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
@@ -321,11 +323,11 @@ def bind(
     return Rule(comparison, runs, rows, shared, keys, sure, known)
 
 
-def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> str:
+def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> Units:
     """Return the unit of a leaf: of costs, of a number, or of the parameter."""
     if _text(leaf) in patterns:
-        return unit
-    return numbers[_text(leaf)][1] if _text(leaf) in numbers else "1"
+        return as_units(unit)
+    return as_units(numbers[_text(leaf)][1] if _text(leaf) in numbers else "1")
 
 
 def _text(leaf: Leaf) -> str:

@@ -96,10 +96,11 @@ def tree_section(
         _line(columns, numbers, trust, k, _name(shown, k, names)) for k in range(len(shown.outline))
     ]
     body = Html("".join(_nested(shown, rows)))
-    unit, check = forecast.fitted.metric.unit, shown.check
+    metric, check = forecast.size_metric, shown.check
     column = len(check.counted) - 1
-    sums = [quantity(float(each[column]), unit) for each in (check.counted, check.total)]
-    told = sum_check_text(shown.outline, check, sums)
+    sums = [quantity(float(each[column]), metric.unit) for each in (check.counted, check.total)]
+    of = "" if metric == forecast.fitted.metric else metric.name
+    told = sum_check_text(shown.outline, check, sums, of)
     small = f"call paths below {percent(request.least)} of the total share a line; "
     about = f"bold: the hot path; {small * bool(request.least)}"
     return joined(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.groups import Costs, Grouping, functions, outermost
+from callpath_modeler.profile.groups import Costs, FormulaCosts, Grouping, functions, outermost
 from callpath_modeler.profile.hot_path import hot_path
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import PROGRAM, Region
@@ -207,3 +207,35 @@ def test_a_tree_without_call_paths_has_empty_views(kind):
     empty = outline(view, costs, Selection())
     assert empty.lines == ()
     assert empty.check(costs).holds
+
+
+@pytest.mark.parametrize("view", [TopDown(MANUAL), BottomUp(MANUAL), Flat(MANUAL)])
+def test_a_formula_of_a_node_is_that_of_its_sums(view):
+    work, cycles = of(MANUAL, MANUAL_COST), of(MANUAL, [1.0, 2.0, 1.0, 4.0, NAN, 5.0])
+
+    def ratio(sums):
+        return sums[..., :1] / sums[..., 1:]
+
+    costs = FormulaCosts.by(Costs.beside([work, cycles]), ratio)
+    nodes = view.roots
+    pairs = zip(view.values(nodes, work), view.values(nodes, cycles), strict=True)
+    expected = [a / b for a, b in pairs]
+    for found, sums in zip(view.values(nodes, costs), expected, strict=True):
+        np.testing.assert_allclose(found, sums)
+    pairs = zip(view.together(nodes, work), view.together(nodes, cycles), strict=True)
+    np.testing.assert_allclose(view.together(nodes, costs), [a / b for a, b in pairs])
+    assert costs.total.tolist() == [10 / 13]
+
+
+def test_a_function_divides_the_sums_of_all_its_call_paths():
+    view = Flat(MANUAL)
+    work, cycles = of(MANUAL, MANUAL_COST), of(MANUAL, [1.0, 2.0, 1.0, 4.0, NAN, 5.0])
+    costs = FormulaCosts.by(Costs.beside([work, cycles]), lambda s: s[..., :1] / s[..., 1:])
+    # g: 1 + 1 + 3 of 1 + 4 + 5; with callees g_1 (6 of 5) and g_3 (3 of 5).
+    assert shown(view, view.roots, costs)["g"] == (9 / 10, 5 / 10)
+
+
+def test_a_formula_of_what_occurs_nowhere_is_not_known():
+    nowhere = of(MANUAL, np.full(6, NAN))
+    costs = FormulaCosts.by(Costs.beside([nowhere, nowhere]), lambda s: s[..., :1] * s[..., 1:])
+    assert np.isnan(costs.total).all()

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.expression import (
-    ComparisonError,
-    Leaf,
-    parse_comparison,
-)
 from callpath_modeler.analysis.expectations.rules import Leading, Rule, bind, leading
 from callpath_modeler.analysis.expectations.verdicts import Verdict
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
+from callpath_modeler.expression import (
+    ComparisonError,
+    Leaf,
+    parse_comparison,
+)
 from callpath_modeler.modeling import Growth, parse_growth
 from synthetic import experiment
 

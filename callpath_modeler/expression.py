@@ -1,9 +1,10 @@
-"""Arithmetic in expectation files: call paths, metrics and numbers, with units.
+"""Arithmetic that users write: metrics, numbers and call paths, with units.
 
-Examples: ``bytes * processes_per_node <= 24 GB`` and
-``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``. Names, and ``'quoted names'``, are
+Examples of expectation files: ``bytes * processes_per_node <= 24 GB`` and
+``{**/MPI_Allreduce} <= {**/MPI_Reduce} + {**/MPI_Bcast}``. Names, and names in quotation marks, are
 numbers and metrics. Braces contain call-path patterns. Numbers may have units. The operators are
-``+ - * /``, brackets, ``max(...)`` and ``min(...)``, with one ``<=`` or ``>=``.
+``+ - * /``, brackets, ``max(...)`` and ``min(...)``, with one ``<=`` or ``>=``. The formula of a
+metric has neither comparisons nor call paths nor units.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _TOKEN = re.compile(
     r"""(?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)
       | (?P<name>[^\W\d][\w.]*)
       | (?P<percent>%)
-      | (?P<quoted>'[^']*')
+      | (?P<quoted>'[^']*'|"[^"]*"|`[^`]*`)
       | (?P<callpaths>\{(?:[^{}]|\{[^{}]*\})*\})
       | (?P<comparison><=|>=)
       | (?P<sign>[-+*/(),])""",
@@ -125,11 +126,33 @@ def parse_comparison(text: str) -> Comparison:
     return Comparison(text, left, right, sign.text == "<=")
 
 
-class _Reader:
-    """Recursive-descent parser of one text."""
+def parse_formula(text: str) -> Node:
+    """Return the arithmetic of names and plain numbers that a text states.
 
-    def __init__(self, text: str) -> None:
+    Raises
+    ------
+    ComparisonError
+        If the text is invalid.
+    """
+    reader = _Reader(text, of_metrics=True)
+    found = reader.sum()
+    if reader.tokens.ahead.kind != END:
+        reader.tokens.fail("an operator is needed here: + - * /")
+    return found
+
+
+class _Reader:
+    """Recursive-descent parser of one text.
+
+    Parameters
+    ----------
+    text : the text
+    of_metrics : only names and plain numbers are operands
+    """
+
+    def __init__(self, text: str, *, of_metrics: bool = False) -> None:
         self.tokens = Cursor(text, _TOKEN, ComparisonError)
+        self._of_metrics = of_metrics
         self._depth = 0
 
     def sum(self) -> Node:
@@ -158,19 +181,21 @@ class _Reader:
         if token.kind == "number":
             if not is_plain(token.text):
                 self.tokens.fail("a number has too many digits", token)
-            unit = self.tokens.accept("name", "percent")
+            unit = None if self._of_metrics else self.tokens.accept("name", "percent")
             base, factor = base_and_factor(unit.text if unit else "")
             return NumberNode(decimal_of(token.text) * factor, base)
-        if token.kind == "callpaths":
+        if token.kind == "callpaths" and not self._of_metrics:
             return CallPathsNode(token.text[1:-1].strip(), token.column)
         if token.text in ("max", "min") and self.tokens.ahead.text == "(":
             self.tokens.take()
             return ExtremeNode(token.text == "max", tuple(self._listed(token)))
         if token.kind in ("name", "quoted"):
-            return NameNode(token.text.strip("'"), token.column)
+            is_quoted = token.kind == "quoted"
+            return NameNode(token.text[1:-1] if is_quoted else token.text, token.column)
         if token.text == "(":
             return next(self._listed(token, most=1))
-        return self.tokens.fail("a number, a name, {call paths} or a bracket is needed", token)
+        others = "" if self._of_metrics else ", {call paths}"
+        return self.tokens.fail(f"a number, a name{others} or a bracket is needed", token)
 
     def _listed(self, opening: Token, most: int | None = None) -> Iterator[Node]:
         """Return the terms in brackets, up to the closing one."""
@@ -193,10 +218,11 @@ def leaves(node: Node) -> Iterator[Leaf]:
         if isinstance(first, NameNode | CallPathsNode):
             yield first
         elif not isinstance(first, NumberNode):
-            waiting += reversed(_parts(first))
+            waiting += reversed(parts_of(first))
 
 
-def _parts(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
+def parts_of(node: SumNode | ProductNode | ExtremeNode) -> tuple[Node, ...]:
+    """Return the operands of a node."""
     match node:
         case SumNode():
             return node.terms
@@ -212,7 +238,7 @@ def evaluate(node: Node, value_of: Callable[[Leaf], FloatArray]) -> FloatArray:
         return np.asarray(node.value)
     if isinstance(node, NameNode | CallPathsNode):
         return value_of(node)
-    values = [evaluate(part, value_of) for part in _parts(node)]
+    values = [evaluate(part, value_of) for part in parts_of(node)]
     if isinstance(node, ExtremeNode):
         return np.asarray(reduce(np.maximum if node.largest else np.minimum, values))
     total = np.asarray(0.0 if isinstance(node, SumNode) else 1.0)
@@ -230,7 +256,12 @@ Units = tuple[tuple[str, int], ...]
 """Base units and their powers, by name; empty for plain numbers."""
 
 
-def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
+def as_units(unit: str) -> Units:
+    """Return a base unit as `Units`; the unit of plain numbers is ``"1"``."""
+    return () if unit == "1" else ((unit, 1),)
+
+
+def units_of(text: str, node: Node, of_leaf: Callable[[Leaf], Units]) -> Units:
     """Return the unit of a side, from the units of its leaves.
 
     Raises
@@ -238,10 +269,11 @@ def units_of(text: str, node: Node, unit_of: Callable[[Leaf], str]) -> Units:
     ComparisonError
         If numbers of different units are added or compared.
     """
-    if isinstance(node, NumberNode | NameNode | CallPathsNode):
-        unit = node.unit if isinstance(node, NumberNode) else unit_of(node)
-        return () if unit == "1" else ((unit, 1),)
-    found = [units_of(text, part, unit_of) for part in _parts(node)]
+    if isinstance(node, NumberNode):
+        return as_units(node.unit)
+    if isinstance(node, NameNode | CallPathsNode):
+        return of_leaf(node)
+    found = [units_of(text, part, of_leaf) for part in parts_of(node)]
     if not isinstance(node, ProductNode):
         for other in found[1:]:
             check_same_unit(text, found[0], other)

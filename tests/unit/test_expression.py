@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.expectations.expression import (
+from callpath_modeler.expression import (
     CallPathsNode,
     ComparisonError,
     NameNode,
+    as_units,
     check_same_unit,
     evaluate,
     leaves,
@@ -95,7 +96,8 @@ def test_a_fault_is_pointed_at(text, column, message):
 def units(text):
     parsed = parse_comparison(text)
     sides = [
-        units_of(text, s, lambda leaf: METRICS[leaf.text][1]) for s in (parsed.left, parsed.right)
+        units_of(text, s, lambda leaf: as_units(METRICS[leaf.text][1]))
+        for s in (parsed.left, parsed.right)
     ]
     check_same_unit(text, *sides)
     return sides[0]
