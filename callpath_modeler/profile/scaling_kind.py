@@ -26,19 +26,16 @@ AS_TOLD = "as told"
 UNCLEAR, CONTRADICTED = "CPM156", "CPM157"
 """Findings about the kind of scaling."""
 
-_MUCH, _CLEARLY = 0.4, 0.25
-"""Shares of the computation that decide for strong scaling if they fall as 1/p.
-
-The smaller one is of call paths that fall without a constant part.
-"""
+_MUCH = 0.4
+"""Smallest share of the computation that falls as 1/p under strong scaling; the rest is serial."""
 _LITTLE = 0.15
 """Largest share of the computation that falls under weak scaling, such as work on one process."""
+_LEAST_WEAK = -0.3
+"""Smallest slope of weak scaling, if one process with more work makes means fall."""
 _HALF = 0.5
 """Largest share of the computation that tells nothing under weak scaling."""
 _ENOUGH = 0.1
 """Share of the computation from which on the call paths below the frame decide alone."""
-_FEWEST = 3
-"""Fewest scales that show which call paths fall without a constant part."""
 _ROWS = 1 << 14
 """Number of call paths whose values are in work together, so that they stay in the cache."""
 
@@ -111,11 +108,19 @@ def recognise_scaling(
         return ScalingKind(stated.kind, stated.reason)
     if why:
         return ScalingKind(Scaling.WEAK, f"assumed: {why}")
-    series = _Series(tree, runs, chosen, workers, reduction)
+    return _measured(_Series(tree, runs, chosen, workers, reduction), columns, stated)
+
+
+def _measured(
+    series: _Series, columns: Mapping[str, MetricValues], stated: Statement | None
+) -> ScalingKind:
+    """Return the kind that times tell, or else counts, or else a likely statement."""
     timed = [v for v in columns.values() if v.metric.can_be_run_time]
     found = series.of_time(timed[0]) if timed else None
     if found is not None and found.kind is not Scaling.UNCLEAR:
-        return found
+        if stated is None or stated.kind is found.kind or stated.is_name:
+            return found
+        return ScalingKind(Scaling.UNCLEAR, f"{found.reason}, but {stated.reason}")
     said = "no time measured" if found is None else found.reason
     needs = [v for v in columns.values() if v.metric.is_requirement or not timed]
     for each in (values for values in needs if values.metric.additive):
@@ -172,17 +177,17 @@ class _Series:
 
     def _kind(self, shares: WorkShares) -> ScalingKind:
         """Return the kind that the trends of computation tell."""
-        slope, falling, undecided = shares.median_slope, shares.falling, shares.undecided
+        slope, falling = shares.median_slope, shares.share(shares.falls)
         per_process = " per process" if self._workers == "p" else ""
         said = f"computation{per_process} goes as {self.power(slope)}"
-        enough = len(self._scales) >= _FEWEST
-        if falling > _MUCH or (enough and shares.clearly_falling > _CLEARLY):
+        if falling > _MUCH:
             if slope < FALLS:
                 return ScalingKind(Scaling.STRONG, said)
             where = f"{self._workers} = {parameter_value(self._scales[0])}"
             of_work = f"{percent(falling)} of the computation at {where}"
             return ScalingKind(Scaling.STRONG, f"{of_work} falls as 1/{self._workers}")
-        is_weak = falling <= _LITTLE and undecided <= _HALF
+        is_weak = slope >= _LEAST_WEAK
+        is_weak &= shares.share(shares.firm) <= _LITTLE and shares.share(shares.is_open) <= _HALF
         return ScalingKind(Scaling.WEAK if is_weak else Scaling.UNCLEAR, said)
 
     def _shares(self, values: MetricValues, chosen: BoolArray) -> tuple[IntArray, WorkShares]:
@@ -191,9 +196,10 @@ class _Series:
         The fastest repetition represents its point. Means over processes are used, because maxima
         grow with imbalance.
         """
-        means = values.means(self._reduction)
+        means, largest = values.means(self._reduction), _maxima(values, self._reduction)
         if self._joined is not None:
-            means = _sums(means, self._joined)
+            means = _over_groups(means, self._joined, np.add)
+            largest = _over_groups(largest, self._joined, np.maximum)
             chosen = chosen & (self._joined == np.arange(len(chosen)))
         rows, parts = [np.empty(0, np.intp)], [WorkShares.none()]
         for at in range(0, len(means), _ROWS):
@@ -201,7 +207,8 @@ class _Series:
             least = self._least(means[here])
             there = (least > 0).all(axis=1)
             rows.append(here[there])
-            parts.append(work_shares(self._scales, least[there]))
+            most = self._least(largest[here[there]])
+            parts.append(work_shares(self._scales, least[there], most))
         return np.concatenate(rows), WorkShares.joined(parts)
 
     def _least(self, means: FloatArray) -> FloatArray:
@@ -230,14 +237,23 @@ def _without_groups(tree: CallTree) -> IntArray | None:
     return first
 
 
-def _sums(values: FloatArray, joined: IntArray) -> FloatArray:
-    """Return the sums of values of joined call paths; NaN = none of them occurred."""
+def _maxima(values: MetricValues, reduction: Reduction) -> FloatArray:
+    """Return maxima over processes, [call paths, runs]; if they are not known, the means."""
+    if values.imbalance is None or reduction not in {Reduction.MEAN, Reduction.MAX}:
+        return values.means(reduction)
+    if reduction is Reduction.MAX:
+        return values.exclusive
+    return values.exclusive * np.nan_to_num(values.imbalance, nan=1.0)
+
+
+def _over_groups(values: FloatArray, joined: IntArray, combine: np.ufunc) -> FloatArray:
+    """Return the sums or maxima of values of joined call paths; NaN = none of them occurred."""
     there = ~np.isnan(values)
-    total, count = np.zeros_like(values), np.zeros_like(values)
-    np.add.at(total, joined, np.where(there, values, 0.0))
-    np.add.at(count, joined, there)
-    total[count == 0] = np.nan
-    return total
+    found, occurred = np.zeros_like(values), np.zeros(values.shape, np.bool_)
+    combine.at(found, joined, np.where(there, values, 0.0))
+    np.logical_or.at(occurred, joined, there)
+    found[~occurred] = np.nan
+    return found
 
 
 def _varying_workers(runs: Sequence[Run]) -> str:

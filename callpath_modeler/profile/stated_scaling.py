@@ -49,11 +49,13 @@ class Statement:
     reason : the statement, such as ``scalability = strong``
     is_explicit : the statement is about the scaling; otherwise, it is a name, or a size whose
         meaning is likely, and it only decides if nothing else does
+    is_name : the statement is a word in the names of the runs
     """
 
     kind: Scaling
     reason: str
-    is_explicit: bool
+    is_explicit: bool = False
+    is_name: bool = False
 
 
 def stated_scaling(runs: Sequence[Run]) -> Statement | None:
@@ -107,7 +109,7 @@ def _by_name(runs: Sequence[Run]) -> Statement | None:
     names = [PurePath(run.source) for run in runs]
     kinds = {_kind_in(" ".join(name.parts[-3:])) for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
-    return Statement(kind, f"the names of the runs say {kind}", is_explicit=False) if kind else None
+    return Statement(kind, f"the names of the runs say {kind}", is_name=True) if kind else None
 
 
 def _workers(runs: Sequence[Run]) -> FloatArray | None:
@@ -170,5 +172,5 @@ def _by_constant(name: str, words: set[str], value: float) -> Statement | None:
     if words & _TOTAL:
         return Statement(Scaling.STRONG, said, is_explicit=True)
     if words & _INPUT:
-        return Statement(Scaling.STRONG, said, is_explicit=False)
+        return Statement(Scaling.STRONG, said)
     return None

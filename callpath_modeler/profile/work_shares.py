@@ -14,8 +14,6 @@ FALLS, STAYS = -0.75, -0.1
 
 Work between them tells nothing, unless it is the sum of shared and of constant work.
 """
-_CLEARLY_FALLS = -0.85
-"""Slope of call paths that have hardly any serial part."""
 _FEWEST = 3
 """Fewest points of a slope up to a minimum, and of a sum of shared and constant work."""
 _EXACT = 1e-6
@@ -31,6 +29,7 @@ class WorkShares:
     cost : [n] cost at the smallest scale
     slope : [n] slope of log cost over log p
     falls : [n] share of `cost` that falls as 1/p
+    firm : [n] the same; 0 if the largest cost of a worker stays, because few workers do the work
     is_open : [n] the cost falls, but more slowly than shared work, and not as a sum of shared and
         constant work
     """
@@ -38,6 +37,7 @@ class WorkShares:
     cost: FloatArray
     slope: FloatArray
     falls: FloatArray
+    firm: FloatArray
     is_open: BoolArray
 
     def __len__(self) -> int:
@@ -46,7 +46,8 @@ class WorkShares:
     @classmethod
     def none(cls) -> WorkShares:
         """Return the trends of no call paths."""
-        return cls(np.empty(0), np.empty(0), np.empty(0), np.empty(0, np.bool_))
+        nothing = np.empty(0)
+        return cls(nothing, nothing, nothing, nothing, np.empty(0, np.bool_))
 
     @classmethod
     def joined(cls, parts: Sequence[WorkShares]) -> WorkShares:
@@ -55,13 +56,18 @@ class WorkShares:
             np.concatenate([each.cost for each in parts]),
             np.concatenate([each.slope for each in parts]),
             np.concatenate([each.falls for each in parts]),
+            np.concatenate([each.firm for each in parts]),
             np.concatenate([each.is_open for each in parts]),
         )
 
     def of(self, chosen: BoolArray) -> WorkShares:
         """Return the trends of some call paths."""
         return WorkShares(
-            self.cost[chosen], self.slope[chosen], self.falls[chosen], self.is_open[chosen]
+            self.cost[chosen],
+            self.slope[chosen],
+            self.falls[chosen],
+            self.firm[chosen],
+            self.is_open[chosen],
         )
 
     @property
@@ -78,24 +84,12 @@ class WorkShares:
         votes = np.cumsum(self.cost[order])
         return float(self.slope[order][np.searchsorted(votes, votes[-1] / 2)])
 
-    @property
-    def falling(self) -> float:
-        """Share of the cost that falls as 1/p."""
-        return float((self.cost * self.falls).sum() / self.total) if self.total else 0.0
-
-    @property
-    def clearly_falling(self) -> float:
-        """Share of the cost in call paths that fall as 1/p without a constant part."""
-        chosen = self.slope < _CLEARLY_FALLS
-        return float(self.cost[chosen].sum() / self.total) if self.total else 0.0
-
-    @property
-    def undecided(self) -> float:
-        """Share of the cost in call paths that tell nothing."""
-        return float(self.cost[self.is_open].sum() / self.total) if self.total else 0.0
+    def share(self, of_each: FloatArray | BoolArray) -> float:
+        """Return the share of the total cost that shares of the call paths add up to."""
+        return float((self.cost * of_each).sum() / self.total) if self.total else 0.0
 
 
-def work_shares(scales: FloatArray, costs: FloatArray) -> WorkShares:
+def work_shares(scales: FloatArray, costs: FloatArray, largest: FloatArray) -> WorkShares:
     """Return the trends of costs.
 
     Shared work may grow again at large scales, so each trend ends at the smallest cost. If the
@@ -104,22 +98,34 @@ def work_shares(scales: FloatArray, costs: FloatArray) -> WorkShares:
     Parameters
     ----------
     scales : [K] numbers of workers, ascending
-    costs : [n, K] costs per worker, above zero
+    costs : [n, K] mean costs per worker, above zero
+    largest : [n, K] largest costs of a worker, or again the means
     """
+    slope, falls, is_open = _trends(scales, costs)
+    # One worker with more work than the others makes means fall, but not maxima.
+    is_of_all = _trends(scales, largest)[0] < STAYS
+    firm = np.where(is_of_all, falls, 0.0)
+    falls = np.where(slope < FALLS, falls, firm)
+    return WorkShares(costs[:, 0], slope, falls, firm, is_open & is_of_all)
+
+
+def _trends(scales: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the slopes of costs [n, K], the shares that fall as 1/p, and which tell nothing."""
     last = costs.argmin(axis=1)
     points = np.arange(len(scales))
     there = (points <= last[:, None]) | (last < _FEWEST - 1)[:, None]
+    is_long = there.sum(axis=1) >= _FEWEST
+    # One slow run at the smallest scale must not look like shared work.
+    later = np.where(is_long[:, None], there & (points > 0), there)
     slope, misfit = _power_law(np.log(scales), np.log(costs), there)
+    later_slope, _ = _power_law(np.log(scales), np.log(costs), later)
     inverse = scales[0] / scales
     falls, of_sum = _shared_and_constant(inverse, costs, there)
-    # One slow run at the smallest scale must not look like shared work.
-    later, _ = _shared_and_constant(inverse, costs, there & (points > 0))
-    falls = np.minimum(falls, later)
-    is_sum = (of_sum <= misfit + _EXACT) & (there.sum(axis=1) >= _FEWEST)
-    falls_fast = slope < FALLS
+    falls = np.minimum(falls, _shared_and_constant(inverse, costs, later)[0])
+    is_sum = (of_sum <= misfit + _EXACT) & is_long
+    falls_fast = (slope < FALLS) & (later_slope < FALLS / 2)
     falls = np.where(is_sum, falls, np.where(falls_fast, 1.0, 0.0))
-    is_open = ~is_sum & ~falls_fast & (slope < STAYS)
-    return WorkShares(costs[:, 0], slope, falls, is_open)
+    return slope, falls, ~is_sum & ~falls_fast & (slope < STAYS)
 
 
 def _power_law(x: FloatArray, y: FloatArray, there: BoolArray) -> tuple[FloatArray, FloatArray]:

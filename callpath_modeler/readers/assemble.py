@@ -192,7 +192,27 @@ def assemble_groups(
     with stage("read"):
         read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     with stage("unify"):
-        return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
+        found = [(_experiment_of(runs, options, [*findings]), runs) for runs in groups(read)]
+    return [_with_counted_scaling(each, runs, registry, options) for each, runs in found]
+
+
+def _with_counted_scaling(
+    experiment: Experiment, runs: Sequence[ReadRun], registry: Registry, options: ReadOptions
+) -> Experiment:
+    """Return an experiment; if its times do not tell its scaling, counts are read to tell it.
+
+    So the kind is the same for commands that read counts and for those that do not.
+    """
+    unread = (d for run in runs for d in run.declared if d.metric.name not in experiment.columns)
+    if experiment.scaling is not Scaling.UNCLEAR or not any(d.is_requirement for d in unread):
+        return experiment
+    more = replace(options, requirements=True)
+    names = {run.name for run in runs}
+    with stage("read"):
+        files = list({run.file.path: run.file for run in runs}.values())
+        read = _collected(outcomes_of(files, registry, more), more, [])
+    found = _experiment_of([run for run in read if run.name in names], more, [])
+    return with_scaling(experiment, ScalingKind(found.scaling, found.scaling_reason))
 
 
 def assemble_outcomes(
