@@ -290,6 +290,14 @@ def no_excess(fitted: Fitted, target: float) -> str:
     return ideal.gap(fitted.base, target) if np.isfinite(target) else ""
 
 
+def compares_scales(fitted: Fitted, target: float) -> bool:
+    """Return whether measured values at a target are compared with those of a smaller scale.
+
+    This is so without models, if a cost is expected at the target.
+    """
+    return fitted.compares(target) and not no_excess(fitted, target)
+
+
 def expected_at(fitted: Fitted, target: float, *, predicted: bool) -> FloatArray:
     """Return the expected cost of each call path at `target`, exclusive, per process.
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Function
@@ -29,10 +30,13 @@ from callpath_modeler.units import counted, parameter_value, percent, setting_te
 def ideal_cost(scaling: Scaling, base: float, scale: float, cost: FloatArray) -> FloatArray:
     """Return the cost per process at `scale` under perfect scaling, from `cost` at the base.
 
-    It is NaN if the scaling is unclear.
+    Raises
+    ------
+    UsageError
+        If the kind of scaling is unclear.
     """
     if scaling is Scaling.UNCLEAR:
-        return np.full_like(cost, np.nan)
+        raise UsageError(f"no excess work: {_UNCLEAR}", hint=_REMEDY)
     return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
 
@@ -54,6 +58,7 @@ def counts_workers(experiment: Experiment, parameter: str) -> bool:
 
 
 _UNCLEAR = "the kind of scaling is unclear: choose it with --scaling weak or --scaling strong"
+_REMEDY = "weak if the problem grows with the number of workers, strong if it stays the same"
 _FORMULAS = {
     Scaling.STRONG: "(q C_q - p C_p) / (q T_q)",
     Scaling.WEAK: "(C_q - C_p) / T_q",
@@ -112,7 +117,7 @@ class UnclearIdeal(Ideal):
     @property
     def remedy(self) -> str:
         """Options that state the kind."""
-        return "--scaling weak if the problem grows with the number of workers, else strong"
+        return _REMEDY
 
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return no costs."""
@@ -231,6 +236,11 @@ class CallPathIdeal(Ideal):
         factors.append(float(ideal_cost(self.others, base, scale, np.ones(1))[0]))
         factor: FloatArray = np.array(factors)[self.which]
         return cost * (factor if cost.ndim == 1 else factor[:, None])
+
+    @property
+    def remedy(self) -> str:
+        """What to do if the kind of scaling of the other call paths is unclear."""
+        return _REMEDY if self.others is Scaling.UNCLEAR else ""
 
     def gap(self, base: float, scale: float) -> str:
         """Return why one of the growths has no value at one of the scales."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from callpath_modeler.analysis.excess import compares_scales
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import expected_costs_of, with_expectation
 from callpath_modeler.cli.invocations import invocation_of
@@ -171,7 +172,7 @@ class _Services:
         fitted = inputs.fitted
         metric = ["-m", fitted.metric.name]
         scales, pairs = self._at(target), fitted.pairs
-        if fitted.compares(target):
+        if compares_scales(fitted, target):
             # An order by excess work is the default of two scales that are compared.
             scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
         scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]

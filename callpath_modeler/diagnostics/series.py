@@ -136,12 +136,12 @@ OF_SERIES = {
         why="Excess work and the scalability of the computation are not defined.",
         remedy="State the kind: `--scaling weak` if the problem grows with the number of workers, "
         "`--scaling strong` if it stays the same.",
-        example="weak or strong: computation per process goes as p^-0.40",
+        example="scaling: computation per process goes as p^-0.40",
     ),
     "CPM157": FindingKind(
         what="The kind of scaling contradicts what the profiles state",
         why="Excess work has another meaning than the measurement had.",
         remedy="Omit `--scaling`, unless the profiles are wrong.",
-        example="weak (as told), but the profiles state scalability = strong",
+        example="scaling: weak (as told), but the profiles state scalability = strong",
     ),
 }

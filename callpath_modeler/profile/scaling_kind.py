@@ -71,7 +71,7 @@ def with_scaling(experiment: Experiment, found: ScalingKind) -> Experiment:
 def _findings(found: ScalingKind, stated: Statement | None) -> list[Finding]:
     """Return whether the kind is unclear, and whether it contradicts what the profiles state."""
     if found.kind is Scaling.UNCLEAR:
-        return [Finding(UNCLEAR, "scaling", f"weak or strong: {found.reason}")]
+        return [Finding(UNCLEAR, "scaling", found.reason)]
     if stated is None or stated.kind is found.kind or not stated.is_explicit:
         return []
     said = f"{found.kind} ({found.reason}), but the profiles state {stated.reason}"
@@ -144,9 +144,11 @@ class _Series:
         workers: str,
         reduction: Reduction,
     ) -> None:
-        self._chosen, self._workers, self._reduction = chosen, workers, reduction
+        self._chosen, self._workers, self._reduction = np.array(chosen), workers, reduction
         self._of_run = np.array([runs[i].parameters[workers] for i in chosen])
         self._scales = np.unique(self._of_run)
+        is_sum = reduction is Reduction.SUM and workers == "p"
+        self._divisor = self._scales if is_sum else np.ones(len(self._scales))
         self._purpose = purposes(tree)
         self._joined = _without_groups(tree)
 
@@ -207,16 +209,19 @@ class _Series:
             least = self._least(means[here])
             there = (least > 0).all(axis=1)
             rows.append(here[there])
-            most = self._least(largest[here[there]])
-            parts.append(work_shares(self._scales, least[there], most))
+            here, least = here[there], least[there]
+            slowest = self._at(means[here], -1).max(axis=1) / self._divisor[-1]
+            parts.append(work_shares(self._scales, least, self._least(largest[here]), slowest))
         return np.concatenate(rows), WorkShares.joined(parts)
 
     def _least(self, means: FloatArray) -> FloatArray:
-        """Return the smallest values per worker of call paths at each scale, [n, scales]."""
-        own = means[:, self._chosen]
-        least = np.stack([own[:, self._of_run == p].min(axis=1) for p in self._scales], axis=1)
-        is_sum = self._reduction is Reduction.SUM and self._workers == "p"
-        return least / self._scales if is_sum else least
+        """Return the values per worker of the fastest repetition of each scale, [n, scales]."""
+        each = range(len(self._scales))
+        return np.stack([self._at(means, k).min(axis=1) for k in each], axis=1) / self._divisor
+
+    def _at(self, means: FloatArray, scale: int) -> FloatArray:
+        """Return the values of the repetitions of one scale, [n, repetitions]."""
+        return np.asarray(means[:, self._chosen[self._of_run == self._scales[scale]]])
 
 
 def _without_groups(tree: CallTree) -> IntArray | None:

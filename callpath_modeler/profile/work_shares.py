@@ -89,7 +89,9 @@ class WorkShares:
         return float((self.cost * of_each).sum() / self.total) if self.total else 0.0
 
 
-def work_shares(scales: FloatArray, costs: FloatArray, largest: FloatArray) -> WorkShares:
+def work_shares(
+    scales: FloatArray, costs: FloatArray, largest: FloatArray, slowest: FloatArray
+) -> WorkShares:
     """Return the trends of costs.
 
     Shared work may grow again at large scales, so each trend ends at the smallest cost. If the
@@ -98,12 +100,16 @@ def work_shares(scales: FloatArray, costs: FloatArray, largest: FloatArray) -> W
     Parameters
     ----------
     scales : [K] numbers of workers, ascending
-    costs : [n, K] mean costs per worker, above zero
+    costs : [n, K] mean costs per worker in the fastest repetition, above zero
     largest : [n, K] largest costs of a worker, or again the means
+    slowest : [n] mean costs per worker in the slowest repetition at the largest scale
     """
     slope, falls, is_open = _trends(scales, costs)
     # One worker with more work than the others makes means fall, but not maxima.
     is_of_all = _trends(scales, largest)[0] < STAYS
+    # The noise of repetitions may explain that a cost falls.
+    least_fall = np.log(slowest / costs[:, 0]) / np.log(scales[-1] / scales[0])
+    is_open &= least_fall < STAYS
     firm = np.where(is_of_all, falls, 0.0)
     falls = np.where(slope < FALLS, falls, firm)
     return WorkShares(costs[:, 0], slope, falls, firm, is_open & is_of_all)

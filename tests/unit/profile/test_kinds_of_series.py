@@ -100,11 +100,14 @@ SCALES = (2, 4, 8, 16, 32)
 SHARES = (0.05, 0.15, 0.3)
 COLUMNS = ("p", "cores", "Nodes", "GPUs", "num_gpus", "threads")
 METADATA = {
-    "stated": lambda kind: lambda p: {"scalability": kind},
-    "total": lambda kind: lambda p: {"total_elements": 1_000_000 * (p if kind == "weak" else 1)},
-    "own": lambda kind: lambda p: {"cells_per_rank": 4096 if kind == "weak" else 65536 // p},
-    "constant": lambda kind: lambda p: {"iterations": 100, "problem_size": 30},
-}
+    "stated": {"weak": lambda _: {"scalability": "weak"},
+               "strong": lambda _: {"scalability": "strong"}},
+    "total": {"weak": lambda p: {"total_elements": 1_000_000 * p},
+              "strong": lambda _: {"total_elements": 1_000_000}},
+    "own": {"weak": lambda _: {"cells_per_rank": 4096},
+            "strong": lambda p: {"cells_per_rank": 65536 // p}},
+    "constant": dict.fromkeys(("weak", "strong"), lambda _: {"steps": 100, "problem_size": 30}),
+}  # fmt: skip
 KINDS = {"strong": strong, "weak": weak}
 
 
@@ -127,7 +130,7 @@ def loaded(path: Path, kind: str, form: str, detail: str, share: float, seed: in
     elif form == "cube":
         source = cubes(path, law, SCALES, seed)
     else:
-        source = calipers(path, law, SCALES, seed, METADATA[detail](kind))
+        source = calipers(path, law, SCALES, seed, METADATA[detail][kind])
     return cpm.load(source)
 
 
