@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.analysis.excess import compares_scales
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import expected_costs_of, with_expectation
 from callpath_modeler.cli.invocations import invocation_of
@@ -169,6 +168,8 @@ class _Services:
 
     def _asked_of(self, inputs: AnswerInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
+        from callpath_modeler.analysis.excess import compares_scales
+
         fitted = inputs.fitted
         metric = ["-m", fitted.metric.name]
         scales, pairs = self._at(target), fitted.pairs

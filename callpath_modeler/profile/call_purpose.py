@@ -14,7 +14,7 @@ from callpath_modeler.profile.schema import PROGRAM, Region
 
 
 class Purpose(IntEnum):
-    """What the exclusive time of a call path is for.
+    """Purpose of the exclusive time of a call path.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Recognition of weak or strong scaling, from what the runs state, their times and their counts."""
+"""Recognition of weak or strong scaling from statements, times and counts of the runs."""
 
 from __future__ import annotations
 
@@ -217,11 +217,13 @@ class _Series:
     def _least(self, means: FloatArray) -> FloatArray:
         """Return the values per worker of the fastest repetition of each scale, [n, scales]."""
         each = range(len(self._scales))
-        return np.stack([self._at(means, k).min(axis=1) for k in each], axis=1) / self._divisor
+        least: FloatArray = np.stack([self._at(means, k).min(axis=1) for k in each], axis=1)
+        return least / self._divisor
 
     def _at(self, means: FloatArray, scale: int) -> FloatArray:
         """Return the values of the repetitions of one scale, [n, repetitions]."""
-        return np.asarray(means[:, self._chosen[self._of_run == self._scales[scale]]])
+        of_scale: FloatArray = means[:, self._chosen[self._of_run == self._scales[scale]]]
+        return of_scale
 
 
 def _without_groups(tree: CallTree) -> IntArray | None:

@@ -165,7 +165,7 @@ def _by_size(name: str, values: FloatArray, workers: FloatArray) -> Statement | 
 
 
 def _by_constant(name: str, words: set[str], value: float) -> Statement | None:
-    """Return the kind that a constant size tells, if its name tells what it is the size of."""
+    """Return the kind that a constant size tells; None = the name does not tell its meaning."""
     said = f"{name} = {parameter_value(value)} at every scale"
     if words & _OWN:
         return Statement(Scaling.WEAK, said, is_explicit=True)

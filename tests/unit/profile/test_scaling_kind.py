@@ -10,8 +10,15 @@ import pytest
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.runs import Run
-from callpath_modeler.profile.scaling_kind import recognise_scaling
+from callpath_modeler.profile.scaling_kind import (
+    AS_TOLD,
+    ScalingKind,
+    recognise_scaling,
+    with_scaling,
+    with_scaling_of,
+)
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
 from synthetic import POINTS, experiment
 
@@ -177,3 +184,132 @@ def test_threads_count_as_workers_where_processes_do_not_vary(others):
     )
     scaling, why = recognise_scaling(made.tree, made.columns, runs, Reduction.SUM)
     assert (scaling, why) == (Scaling.STRONG, "computation goes as threads^-1.00")
+
+
+def with_metadata(made, **of_run):
+    """Return an experiment whose runs have metadata; values are functions of p."""
+    runs = tuple(
+        replace(r, metadata={key: str(of(r.parameters["p"])) for key, of in of_run.items()})
+        for r in made.runs
+    )
+    return replace(made, runs=runs)
+
+
+UNKNOWN = {"main": [1e-9] * 5, "main/solve": list(8 * P**-0.4)}
+CONSTANT = {"main": [1e-9] * 5, "main/solve": [8.0] * 5}
+SHARED = {"main": [1e-9] * 5, "main/solve": list(8 / P)}
+
+
+@pytest.mark.parametrize("serial", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("place", ["main", "main/partition", "main/initialise"])
+def test_a_serial_part_does_not_hide_shared_work(serial, place):
+    values = {"main": [0.0] * 5, "main/solve": list((1 - serial) * 2 / P)}
+    values[place] = [serial] * 5
+    assert scaling_of(dict(sorted(values.items()))) is Scaling.STRONG
+
+
+def test_shared_and_serial_work_in_one_call_path_is_strong_scaling():
+    made = experiment({"main": [1e-9] * 5, "main/solve": list(0.2 + 1.6 / P)})
+    share = "80 % of the computation at p = 2 falls as 1/p"
+    assert recognised(made) == ("strong", share)
+
+
+def test_work_that_falls_between_both_kinds_is_unclear_and_a_finding():
+    made = with_scaling_of(replace(experiment(UNKNOWN), scaling_reason=""))
+    made = with_scaling(made, recognised(made))
+    (finding,) = made.findings
+    assert (made.scaling, finding.code) == ("unclear", "CPM156")
+    assert finding.message == "computation per process goes as p^-0.40"
+
+
+def test_work_of_one_process_does_not_make_a_program_strong():
+    means = {"main": [0.0] * 5, "main/solve": [3.0] * 5, "main/collect": list(3 / P)}
+    made = replace(experiment(means), reduction=Reduction.MEAN)
+    assert recognised(made)[0] == "unclear"
+    (name,) = made.columns
+    uneven = np.stack([np.ones(5), np.ones(5), P]).astype(np.float32)
+    values = replace(made.columns[name], imbalance=uneven)
+    assert recognised(replace(made, columns={name: values}))[0] == "weak"
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("strong", {"scalability": lambda _: "strong"}),
+        ("weak", {"Scaling.Type": lambda _: "Weak scaling"}),
+        ("strong", {"total_elements": lambda _: 10**6}),
+        ("weak", {"total_elements": lambda p: 1000 * p}),
+        ("weak", {"cells_per_rank": lambda _: 4096}),
+        ("strong", {"localSize": lambda p: 4096 / p}),
+        ("weak", {"nx_global_size": lambda p: 12 * p ** (1 / 3)}),
+    ],
+)
+@pytest.mark.parametrize("values", [UNKNOWN, CONSTANT, SHARED])
+def test_statements_of_the_profiles_decide(kind, told, values):
+    made = with_metadata(experiment(values), **told)
+    found = recognised(made)
+    assert found.kind == kind
+    assert next(iter(told)) in found.reason
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"problem_size": lambda _: 30},
+        {"mpi.world.size": lambda p: p},
+        {"SizeOfDatatype": lambda _: 4},
+        {"scaling_factor": lambda _: 2},
+        {"scalability": lambda p: "weak" if p > 4 else "strong"},
+        {"cmdline": lambda _: "app --weak"},
+    ],
+)
+def test_other_metadata_do_not_decide(told):
+    assert recognised(with_metadata(experiment(UNKNOWN), **told)).kind == "unclear"
+    assert recognised(with_metadata(experiment(CONSTANT), **told)).kind == "weak"
+    assert recognised(with_metadata(experiment(SHARED), **told)).kind == "strong"
+
+
+def test_a_constant_input_decides_only_if_times_do_not():
+    told = {"input_size": lambda _: 2**20}
+    assert recognised(with_metadata(experiment(UNKNOWN), **told)).kind == "strong"
+    found = recognised(with_metadata(experiment(CONSTANT), **told))
+    assert found.kind == "unclear"
+    assert found.reason.endswith("p^0.00, but input_size = 1048576 at every scale")
+
+
+@pytest.mark.parametrize("kind", ["weak", "strong"])
+def test_names_of_runs_decide_only_if_times_do_not(kind):
+    made = experiment(UNKNOWN)
+    runs = tuple(replace(r, source=f"study/{kind}/{r.source}.cubex") for r in made.runs)
+    assert recognised(replace(made, runs=runs)).kind == kind
+    assert recognised(replace(experiment(SHARED), runs=runs)).kind == "strong"
+
+
+def test_a_choice_that_contradicts_the_profiles_is_a_finding():
+    made = with_metadata(experiment(SHARED), scalability=lambda _: "strong")
+    assert not with_scaling(made, recognised(made)).findings
+    (finding,) = with_scaling(made, ScalingKind(Scaling.WEAK, AS_TOLD)).findings
+    assert finding.code == "CPM157"
+    assert finding.message == "weak (as told), but the profiles state scalability = strong"
+
+
+def test_some_runs_that_do_not_show_the_kind_keep_that_of_all_runs():
+    made = replace(experiment(UNKNOWN), scaling=Scaling.STRONG, scaling_reason="by bytes")
+    kept = with_scaling_of(made)
+    assert (kept.scaling, kept.scaling_reason) == ("strong", "by bytes")
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["cores", "p"], "p"),
+        (["Nodes", "nGPUs"], "nGPUs"),
+        (["numNodes"], "numNodes"),
+        (["MPI ranks"], "MPI ranks"),
+        (["number of devices"], "number of devices"),
+        (["OMP threads"], None),
+        (["n", "size", "cores_per_node", "node", "rank"], None),
+    ],
+)
+def test_names_that_count_workers(names, chosen):
+    assert worker_parameter(names) == chosen
