@@ -104,26 +104,37 @@ def work_shares(
     largest : [n, K] largest costs of a worker, or again the means
     slowest : [n] mean costs per worker in the slowest repetition at the largest scale
     """
-    slope, falls, is_open = _trends(scales, costs)
+    there = _until_minimum(costs)
+    slope, misfit = _power_law(np.log(scales), np.log(costs), there)
+    falls, is_open = np.zeros(len(costs)), np.zeros(len(costs), np.bool_)
+    at = np.flatnonzero(slope < STAYS / 2)
+    falls[at], is_open[at] = _falling(scales, costs[at], there[at], slope[at], misfit[at])
     # One worker with more work than the others makes means fall, but not maxima.
-    is_of_all = _trends(scales, largest)[0] < STAYS
+    most = largest[at]
+    is_of_all = _power_law(np.log(scales), np.log(most), _until_minimum(most))[0] < STAYS
+    firm = falls.copy()
+    firm[at[~is_of_all]] = 0.0
     # The noise of repetitions may explain that a cost falls.
-    least_fall = np.log(slowest / costs[:, 0]) / np.log(scales[-1] / scales[0])
-    is_open &= least_fall < STAYS
-    firm = np.where(is_of_all, falls, 0.0)
-    falls = np.where(slope < FALLS, falls, firm)
-    return WorkShares(costs[:, 0], slope, falls, firm, is_open & is_of_all)
+    least_fall = np.log(slowest[at] / costs[at, 0]) / np.log(scales[-1] / scales[0])
+    is_open[at] &= is_of_all & (least_fall < STAYS)
+    return WorkShares(costs[:, 0], slope, np.where(slope < FALLS, falls, firm), firm, is_open)
 
 
-def _trends(scales: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return the slopes of costs [n, K], the shares that fall as 1/p, and which tell nothing."""
+def _until_minimum(costs: FloatArray) -> BoolArray:
+    """Return the points of trends, [n, K]: all, or those up to the smallest cost."""
     last = costs.argmin(axis=1)
-    points = np.arange(len(scales))
-    there = (points <= last[:, None]) | (last < _FEWEST - 1)[:, None]
+    there: BoolArray = np.arange(costs.shape[1]) <= last[:, None]
+    there |= (last < _FEWEST - 1)[:, None]
+    return there
+
+
+def _falling(
+    scales: FloatArray, costs: FloatArray, there: BoolArray, slope: FloatArray, misfit: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Return the shares of costs [n, K] that fall as 1/p, and which costs tell nothing, [n]."""
     is_long = there.sum(axis=1) >= _FEWEST
     # One slow run at the smallest scale must not look like shared work.
-    later = np.where(is_long[:, None], there & (points > 0), there)
-    slope, misfit = _power_law(np.log(scales), np.log(costs), there)
+    later = there & ~(is_long[:, None] & (np.arange(len(scales)) == 0))
     later_slope, _ = _power_law(np.log(scales), np.log(costs), later)
     inverse = scales[0] / scales
     falls, of_sum = _shared_and_constant(inverse, costs, there)
@@ -131,7 +142,7 @@ def _trends(scales: FloatArray, costs: FloatArray) -> tuple[FloatArray, FloatArr
     is_sum = (of_sum <= misfit + _EXACT) & is_long
     falls_fast = (slope < FALLS) & (later_slope < FALLS / 2)
     falls = np.where(is_sum, falls, np.where(falls_fast, 1.0, 0.0))
-    return slope, falls, ~is_sum & ~falls_fast & (slope < STAYS)
+    return falls, ~is_sum & ~falls_fast & (slope < STAYS)
 
 
 def _power_law(x: FloatArray, y: FloatArray, there: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -163,13 +174,15 @@ def _shared_and_constant(
         b / (a + b) with p relative to the smallest scale, and mean squared logarithmic misfits,
         each [n].
     """
-    one = there / costs
-    both = one * inverse
-    aa, ab, bb = (one**2).sum(axis=1), (one * both).sum(axis=1), (both**2).sum(axis=1)
-    a1, b1 = one.sum(axis=1), both.sum(axis=1)
-    rest = aa * bb - ab**2
-    is_known = rest > 1e-12 * aa * bb
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # Costs of extreme sizes have no known share.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        relative = costs / costs[:, :1]
+        one = there / relative
+        both = one * inverse
+        aa, ab, bb = (one**2).sum(axis=1), (one * both).sum(axis=1), (both**2).sum(axis=1)
+        a1, b1 = one.sum(axis=1), both.sum(axis=1)
+        rest = aa * bb - ab**2
+        is_known = rest > 1e-12 * aa * bb
         constant = np.where(is_known, (a1 * bb - b1 * ab) / rest, a1 / aa)
         shared = np.where(is_known, (b1 * aa - a1 * ab) / rest, 0.0)
         constant, shared = (
@@ -177,6 +190,6 @@ def _shared_and_constant(
             np.where(shared < 0, 0.0, np.where(constant < 0, b1 / bb, shared)),
         )
         fitted = constant[:, None] + shared[:, None] * inverse
-        error = np.where(there, np.log(costs / fitted), 0.0)
+        error = np.where(there, np.log(relative / fitted), 0.0)
         misfit = (error**2).sum(axis=1) / there.sum(axis=1)
         return np.nan_to_num(shared / (constant + shared)), misfit
