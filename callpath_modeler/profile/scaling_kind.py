@@ -180,17 +180,17 @@ class _Series:
     def _kind(self, shares: WorkShares) -> ScalingKind:
         """Return the kind that the trends of computation tell."""
         slope, falling = shares.median_slope, shares.share(shares.falls)
+        firm, undecided = shares.share(shares.firm), shares.share(shares.is_open)
         per_process = " per process" if self._workers == "p" else ""
-        said = f"computation{per_process} goes as {self.power(slope)}"
+        of_slope = f"computation{per_process} goes as {self.power(slope)}"
+        where = f"{self._workers} = {parameter_value(self._scales[0])}"
+        of_share = f"{percent(falling)} of the computation at {where} falls as 1/{self._workers}"
         if falling > _MUCH:
-            if slope < FALLS:
-                return ScalingKind(Scaling.STRONG, said)
-            where = f"{self._workers} = {parameter_value(self._scales[0])}"
-            of_work = f"{percent(falling)} of the computation at {where}"
-            return ScalingKind(Scaling.STRONG, f"{of_work} falls as 1/{self._workers}")
-        is_weak = slope >= _LEAST_WEAK
-        is_weak &= shares.share(shares.firm) <= _LITTLE and shares.share(shares.is_open) <= _HALF
-        return ScalingKind(Scaling.WEAK if is_weak else Scaling.UNCLEAR, said)
+            return ScalingKind(Scaling.STRONG, of_slope if slope < FALLS else of_share)
+        if firm > _LITTLE and slope > FALLS:
+            return ScalingKind(Scaling.UNCLEAR, f"only {of_share}")
+        is_weak = slope >= _LEAST_WEAK and firm <= _LITTLE and undecided <= _HALF
+        return ScalingKind(Scaling.WEAK if is_weak else Scaling.UNCLEAR, of_slope)
 
     def _shares(self, values: MetricValues, chosen: BoolArray) -> tuple[IntArray, WorkShares]:
         """Return the trends of call paths with values at every scale, and their rows.
