@@ -29,7 +29,7 @@ from callpath_modeler.pipeline import FitOptions
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import ParameterLine
-from callpath_modeler.profile.program import with_scaling_of
+from callpath_modeler.profile.scaling_kind import with_scaling_of
 from callpath_modeler.profile.schema import Metric
 
 

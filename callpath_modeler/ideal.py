@@ -67,6 +67,11 @@ class Ideal(ABC):
         del scale
         return None
 
+    @property
+    def remedy(self) -> str:
+        """What to do if no cost is expected; "" = another scale or expectation."""
+        return ""
+
     def gap(self, base: float, scale: float) -> str:
         """Return the reason for no expected cost at `scale`; "" = a cost is expected."""
         del base, scale

@@ -32,7 +32,6 @@ from callpath_modeler.profile.metric_formulas import (
     parse_definitions,
 )
 from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
-from callpath_modeler.profile.program import AS_TOLD, with_scaling_of
 from callpath_modeler.profile.pruning import (
     SUMS,
     Folding,
@@ -43,6 +42,12 @@ from callpath_modeler.profile.pruning import (
     join_call_sites,
     merge_into_callers,
     refuse_unnamed,
+)
+from callpath_modeler.profile.scaling_kind import (
+    AS_TOLD,
+    ScalingKind,
+    with_scaling,
+    with_scaling_of,
 )
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import (
@@ -568,7 +573,7 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
         )
     read = options.read
     if read.scaling is not None:
-        experiment = replace(experiment, scaling=read.scaling, scaling_reason=AS_TOLD)
+        experiment = with_scaling(experiment, ScalingKind(read.scaling, AS_TOLD))
     if Folding.CALL_SITES in options.fold and experiment.tree.has_sites:
         if experiment.reduction not in SUMS:
             raise UsageError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callpath_modeler import store
+from callpath_modeler.analysis.excess import compares_scales
 from callpath_modeler.analysis.measured_only import (
     has_too_few_scales,
     measured_scale,
@@ -309,7 +310,7 @@ class Study(HtmlReprMixin):
                 f"--by {by}: there is no smaller scale to compare with",
                 hint="omit the option, or give profiles of two scales",
             )
-        usual = By.LOSS if fitted.compares(target) else By.VALUE
+        usual = By.LOSS if compares_scales(fitted, target) else By.VALUE
         return rank(
             fitted,
             target,

@@ -26,6 +26,7 @@ from enum import IntEnum, StrEnum
 
 import numpy as np
 
+from callpath_modeler.analysis.ideals import counts_workers
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -33,8 +34,8 @@ from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.profile.balance import PARTS, Balance, Part
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line, worker_parameter
-from callpath_modeler.profile.program import with_scaling_of
+from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
+from callpath_modeler.profile.scaling_kind import with_scaling_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 ALONE = "p"
@@ -322,8 +323,8 @@ def measured_efficiency(
     centres = _centres(ingredients, aggregate)
     # Subtrees that are costly only at some scales have no growth.
     reference = None
-    workers = worker_parameter(each.name for each in experiment.parameters)
-    if line.parameter in {workers, ALONE}:
+    is_clear = experiment.scaling is not Scaling.UNCLEAR
+    if is_clear and (line.parameter == ALONE or counts_workers(experiment, line.parameter)):
         reference = Reference(experiment.scaling, centres[:, 0], float(threads[0]))
     processes = max(run.extent.processes for run in experiment.runs)
     found = Efficiency(

@@ -21,7 +21,7 @@ from callpath_modeler.analysis.excess import (
     per_process,
     repetitions_of_pair,
 )
-from callpath_modeler.analysis.ideals import ScalingIdeal, ideal_of, scaling_over
+from callpath_modeler.analysis.ideals import ideal_of, perfect, scaling_over
 from callpath_modeler.analysis.scale_pairs import (
     Pair,
     expected_pairs,
@@ -40,7 +40,7 @@ from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.parameter_line import ParameterLine
-from callpath_modeler.profile.program import with_scaling_of
+from callpath_modeler.profile.scaling_kind import with_scaling_of
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
@@ -241,7 +241,7 @@ def losses(
     parameter = line.parameter
     if line.held:
         experiment = with_scaling_of(experiment.at(line.held))
-    ideal = ideal or ScalingIdeal(scaling_over(experiment, parameter))
+    ideal = ideal or perfect(scaling_over(experiment, parameter))
     base = None if base is None else target_of(base, what="base")
     return _losses_along(experiment, chosen, line, ideal, aggregate, pairs_of(pair), base)
 

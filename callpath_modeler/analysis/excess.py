@@ -22,7 +22,7 @@ import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.ideals import ideal_cost, ideal_of, scaling_over
-from callpath_modeler.argument_checks import check_choice, check_type, parse_enum
+from callpath_modeler.argument_checks import check_choice, check_type
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -31,7 +31,7 @@ from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.modeling.constants.sums import COLUMNS
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.schema import Reduction
@@ -114,9 +114,9 @@ def excess_work(
     Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Using Expectations
     (ICS 2007), the equations for strong and weak scaling.
     """
-    scaling = parse_enum(Scaling, scaling, "scaling")
+    check_choice(scaling, TOLD_SCALINGS, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
-    expected = ideal_cost(scaling, p, q, np.nan_to_num(cost_p))
+    expected = ideal_cost(Scaling(scaling), p, q, np.nan_to_num(cost_p))
     return excess_beyond(tree, (p, q), expected, cost_q)
 
 
@@ -286,8 +286,16 @@ def no_excess(fitted: Fitted, target: float) -> str:
     if np.isinf(target) and is_summed(fitted.experiment, fitted.parameter):
         return "sums over processes grow with their number"
     if np.isinf(target) and ideal.scaling is None:
-        return "no cost is expected at infinity"
+        return ideal.gap(fitted.base, fitted.base) or "no cost is expected at infinity"
     return ideal.gap(fitted.base, target) if np.isfinite(target) else ""
+
+
+def compares_scales(fitted: Fitted, target: float) -> bool:
+    """Return whether measured values at a target are compared with those of a smaller scale.
+
+    This is so without models, if a cost is expected at the target.
+    """
+    return fitted.compares(target) and not no_excess(fitted, target)
 
 
 def expected_at(fitted: Fitted, target: float, *, predicted: bool) -> FloatArray:

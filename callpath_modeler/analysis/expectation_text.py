@@ -46,7 +46,7 @@ def parse_expectation(text: str) -> ExcessExpectation:
     """
     if text.endswith(".toml"):
         return ExcessExpectation(text, expectations=read(Path(text)))
-    if text in list(Scaling):
+    if text in {Scaling.WEAK, Scaling.STRONG}:
         raise UsageError(f"--expect {text} is a kind of scaling", hint=f"--scaling {text}")
     try:
         if text.strip() and Path(text).exists():

@@ -17,25 +17,48 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Function
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.scaling_kind import AS_TOLD
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
 
 
 def ideal_cost(scaling: Scaling, base: float, scale: float, cost: FloatArray) -> FloatArray:
-    """Return the cost per process at `scale` under perfect scaling, from `cost` at the base."""
+    """Return the cost per process at `scale` under perfect scaling, from `cost` at the base.
+
+    Raises
+    ------
+    UsageError
+        If the kind of scaling is unclear.
+    """
+    if scaling is Scaling.UNCLEAR:
+        raise UsageError(f"no excess work: {_UNCLEAR}", hint=_REMEDY)
     return cost * (base / scale) if scaling is Scaling.STRONG else cost
 
 
 def scaling_over(experiment: Experiment, parameter: str) -> Scaling:
     """Return the kind of scaling; without more workers, costs are compared as they are."""
-    workers = worker_parameter(each.name for each in experiment.parameters)
-    return experiment.scaling if parameter in {workers, "p"} else Scaling.WEAK
+    return experiment.scaling if counts_workers(experiment, parameter) else Scaling.WEAK
 
 
+def counts_workers(experiment: Experiment, parameter: str) -> bool:
+    """Return whether a parameter counts workers, so that the kind of scaling applies to it.
+
+    A user who chooses the kind means the parameter that varies, whatever its name is, unless
+    another one counts workers.
+    """
+    if worker_parameter([parameter]) is not None:
+        return True
+    is_told = experiment.scaling_reason == AS_TOLD
+    return is_told and worker_parameter(each.name for each in experiment.parameters) is None
+
+
+_UNCLEAR = "the kind of scaling is unclear: choose it with --scaling weak or --scaling strong"
+_REMEDY = "weak if the problem grows with the number of workers, strong if it stays the same"
 _FORMULAS = {
     Scaling.STRONG: "(q C_q - p C_p) / (q T_q)",
     Scaling.WEAK: "(C_q - C_p) / T_q",
@@ -76,6 +99,39 @@ class ScalingIdeal(Ideal):
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return the cost at `scale` under perfect scaling."""
         return ideal_cost(self.kind, base, scale, cost)
+
+
+class UnclearIdeal(Ideal):
+    """No expected cost, because the kind of scaling is unclear."""
+
+    @property
+    def formula(self) -> str:
+        """The formula is not known."""
+        return "?"
+
+    @property
+    def meaning(self) -> str:
+        """The name of the scaling."""
+        return "unclear scaling"
+
+    @property
+    def remedy(self) -> str:
+        """Options that state the kind."""
+        return _REMEDY
+
+    def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
+        """Return no costs."""
+        return ideal_cost(Scaling.UNCLEAR, base, scale, cost)
+
+    def gap(self, base: float, scale: float) -> str:
+        """Return that the kind of scaling is unclear."""
+        del base, scale
+        return _UNCLEAR
+
+
+def perfect(kind: Scaling) -> Ideal:
+    """Return the expected costs of perfect scaling of a kind."""
+    return UnclearIdeal() if kind is Scaling.UNCLEAR else ScalingIdeal(kind)
 
 
 def _no_value(function: Function, text: str, parameter: str, scales: tuple[float, float]) -> str:
@@ -165,7 +221,7 @@ class CallPathIdeal(Ideal):
     @property
     def notes(self) -> tuple[str, ...]:
         """How many call paths have an expected growth."""
-        rest = "1" if self.others is Scaling.WEAK else f"1/{self.parameter}"
+        rest = {Scaling.WEAK: "1", Scaling.STRONG: f"1/{self.parameter}"}.get(self.others, "?")
         some = counted(int((self.which >= 0).sum()), "call path")
         told = (
             f"{self.source}: growths of {some}; of all others, g = {rest} ({self.others} scaling)"
@@ -181,8 +237,15 @@ class CallPathIdeal(Ideal):
         factor: FloatArray = np.array(factors)[self.which]
         return cost * (factor if cost.ndim == 1 else factor[:, None])
 
+    @property
+    def remedy(self) -> str:
+        """What to do if the kind of scaling of the other call paths is unclear."""
+        return _REMEDY if self.others is Scaling.UNCLEAR else ""
+
     def gap(self, base: float, scale: float) -> str:
         """Return why one of the growths has no value at one of the scales."""
+        if self.others is Scaling.UNCLEAR and (self.which < 0).any():
+            return _UNCLEAR
         told = (_no_value(one, text, self.parameter, (base, scale)) for text, one in self.functions)
         return next(filter(None, told), "")
 
@@ -286,4 +349,4 @@ class ReferenceIdeal(Ideal):
 
 def ideal_of(fitted: Fitted) -> Ideal:
     """Return the expected costs of models: those the user chose, else perfect scaling."""
-    return fitted.ideal or ScalingIdeal(scaling_over(fitted.experiment, fitted.parameter))
+    return fitted.ideal or perfect(scaling_over(fitted.experiment, fitted.parameter))

@@ -23,7 +23,7 @@ from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
-from callpath_modeler.profile.program import with_scaling_of
+from callpath_modeler.profile.scaling_kind import ScalingKind, with_scaling, with_scaling_of
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.units import parameter_value, setting_text
 
@@ -94,7 +94,7 @@ def measured_values(
     else:
         experiment, line = _at_one_scale(experiment, parameter, pairs)
     along = with_scaling_of(experiment.at(line.held))
-    experiment = replace(experiment, scaling=along.scaling, scaling_reason=along.scaling_reason)
+    experiment = with_scaling(experiment, ScalingKind(along.scaling, along.scaling_reason))
     points, values = along.by_point(chosen.name, line.parameter)
     points = points[~np.isnan(values).all(axis=(0, 2))]
     if not len(points):

@@ -19,6 +19,7 @@ from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.ensemble import Losses
 from callpath_modeler.analysis.excess import (
     Loss,
+    compares_scales,
     expected_addends,
     expected_at,
     loss_at,
@@ -362,7 +363,7 @@ class ProgramCosts:
     @property
     def is_comparison(self) -> bool:
         """Whether measured values are compared with those at `base`, without models."""
-        return self.fitted.compares(self.target)
+        return compares_scales(self.fitted, self.target)
 
     @cached_property
     def loss(self) -> Loss | None:

@@ -92,7 +92,8 @@ def expected_pairs(
     if not left:
         raise UsageError(
             f"no excess work: {gaps[0]}",
-            hint=f"--base or --pair with others of {_listed(points)}, or another --expect",
+            hint=ideal.remedy
+            or f"--base or --pair with others of {_listed(points)}, or another --expect",
         )
     return left
 

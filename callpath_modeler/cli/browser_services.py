@@ -168,10 +168,12 @@ class _Services:
 
     def _asked_of(self, inputs: AnswerInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
+        from callpath_modeler.analysis.excess import compares_scales
+
         fitted = inputs.fitted
         metric = ["-m", fitted.metric.name]
         scales, pairs = self._at(target), fitted.pairs
-        if fitted.compares(target):
+        if compares_scales(fitted, target):
             # An order by excess work is the default of two scales that are compared.
             scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
         scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]

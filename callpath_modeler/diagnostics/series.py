@@ -131,4 +131,17 @@ OF_SERIES = {
         remedy="Name callers in the table (`main->solve`), or name exclusive times `time (exc)`.",
         example="time: 3 functions take the same, largest time in every run",
     ),
+    "CPM156": FindingKind(
+        what="The runs do not show whether the scaling is weak or strong",
+        why="Excess work and the scalability of the computation are not defined.",
+        remedy="State the kind: `--scaling weak` if the problem grows with the number of workers, "
+        "`--scaling strong` if it stays the same.",
+        example="scaling: computation per process goes as p^-0.40",
+    ),
+    "CPM157": FindingKind(
+        what="The kind of scaling contradicts what the profiles state",
+        why="Excess work has another meaning than the measurement had.",
+        remedy="Omit `--scaling`, unless the profiles are wrong.",
+        example="scaling: weak (as told), but the profiles state scalability = strong",
+    ),
 }

@@ -35,10 +35,16 @@ class Scaling(StrEnum):
     ----------
     WEAK : weak scaling: the work per process is constant
     STRONG : strong scaling: the total work of all processes is constant
+    UNCLEAR : the runs do not show which of them it is
     """
 
     WEAK = "weak"
     STRONG = "strong"
+    UNCLEAR = "unclear"
+
+
+TOLD_SCALINGS = (Scaling.WEAK, Scaling.STRONG)
+"""Kinds of scaling that a user can choose."""
 
 
 @dataclass(frozen=True)

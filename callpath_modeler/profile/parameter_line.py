@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,14 +10,41 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 
-_WORKERS = ("p", "threads", "nodes")
-"""Parameters that count workers, the finest division of a program first."""
+_WORKERS = (
+    ("p", "np", "proc", "procs", "processes", "processors", "ranks", "tasks", "pe", "pes", "mpi"),
+    ("core", "cores", "cpu", "cpus"),
+    ("gpu", "gpus", "gcd", "gcds", "devices", "accelerators"),
+    ("thread", "threads", "workers", "omp"),
+    ("nodes", "hosts"),
+)
+"""Words for workers. The first groups divide a program most finely, so they have priority."""
+_COUNTS = frozenset({"n", "num", "nr", "no", "number", "of", "count", "total", "mpi", "used"})
+"""Words that do not change what is counted."""
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_NO_LETTERS = re.compile(r"[^a-z]+")
 
 
 def worker_parameter(varying: Iterable[str]) -> str | None:
-    """Return the parameter that counts workers: p, or else threads, or else nodes; None = none."""
-    names = set(varying)
-    return next((name for name in _WORKERS if name in names), None)
+    """Return the parameter that counts workers; None = none.
+
+    Processes have priority, then cores, GPUs, threads and nodes.
+
+    >>> [worker_parameter([name]) for name in ("p", "nGPUs", "num_nodes", "cores_per_node", "size")]
+    ['p', 'nGPUs', 'num_nodes', None, None]
+    """
+    found = {name: _worker_group(name) for name in varying}
+    counting = [name for name, group in found.items() if group is not None]
+    return min(counting, key=lambda name: found[name] or 0, default=None)
+
+
+def _worker_group(name: str) -> int | None:
+    """Return the number of the group in `_WORKERS` to which the workers belong; None = none."""
+    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", name).lower()).split()
+    words = [word for word in words if word not in _COUNTS] or words[-1:]
+    if len(words) != 1:
+        return None
+    spelled = {words[0], words[0].removeprefix("n"), words[0].removeprefix("num")}
+    return next((k for k, group in enumerate(_WORKERS) if not spelled.isdisjoint(group)), None)
 
 
 def main_parameter(names: Iterable[str]) -> str | None:

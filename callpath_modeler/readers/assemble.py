@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.argument_checks import check_count, check_executor, check_type, parse_enum
+from callpath_modeler.argument_checks import (
+    check_choice,
+    check_count,
+    check_executor,
+    check_type,
+    parse_enum,
+)
 from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
@@ -19,11 +25,17 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.coverage import coverage_findings
-from callpath_modeler.profile.experiment import Experiment, Scaling, unknown_metric
+from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.lines import RunLines
 from callpath_modeler.profile.metric_values import MetricValues
-from callpath_modeler.profile.program import AS_TOLD, recognise_scaling, refuse_several_programs
+from callpath_modeler.profile.program import refuse_several_programs
 from callpath_modeler.profile.runs import Run, split_parameters
+from callpath_modeler.profile.scaling_kind import (
+    AS_TOLD,
+    ScalingKind,
+    recognise_scaling,
+    with_scaling,
+)
 from callpath_modeler.profile.schema import (
     Metric,
     MetricStatus,
@@ -108,7 +120,8 @@ class ReadOptions:
                 self, "locations", parse_enum(Reduction, self.locations, "locations")
             )
         if self.scaling is not None:
-            object.__setattr__(self, "scaling", parse_enum(Scaling, self.scaling, "scaling"))
+            check_choice(self.scaling, TOLD_SCALINGS, "scaling")
+            object.__setattr__(self, "scaling", Scaling(self.scaling))
         check_type(self.metrics, (tuple, list, NoneType), "metrics")
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")
@@ -179,7 +192,27 @@ def assemble_groups(
     with stage("read"):
         read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     with stage("unify"):
-        return [_experiment_of(runs, options, [*findings]) for runs in groups(read)]
+        found = [(_experiment_of(runs, options, [*findings]), runs) for runs in groups(read)]
+    return [_with_counted_scaling(each, runs, registry, options) for each, runs in found]
+
+
+def _with_counted_scaling(
+    experiment: Experiment, runs: Sequence[ReadRun], registry: Registry, options: ReadOptions
+) -> Experiment:
+    """Return an experiment; if its times do not tell its scaling, counts are read to tell it.
+
+    So the kind is the same for commands that read counts and for those that do not.
+    """
+    unread = (d for run in runs for d in run.declared if d.metric.name not in experiment.columns)
+    if experiment.scaling is not Scaling.UNCLEAR or not any(d.is_requirement for d in unread):
+        return experiment
+    more = replace(options, requirements=True)
+    names = {run.name for run in runs}
+    with stage("read"):
+        files = list({run.file.path: run.file for run in runs}.values())
+        read = _collected(outcomes_of(files, registry, more), more, [])
+    found = _experiment_of([run for run in read if run.name in names], more, [])
+    return with_scaling(experiment, ScalingKind(found.scaling, found.scaling_reason))
 
 
 def assemble_outcomes(
@@ -438,10 +471,10 @@ def _unite(
     findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
     varying, constants = split_parameters(runs, origins)
-    scaling, reason = recognise_scaling(united.tree, columns, runs, reduction)
+    kind = recognise_scaling(united.tree, columns, runs, reduction)
     if options.scaling is not None:
-        scaling, reason = options.scaling, AS_TOLD
-    return Experiment(
+        kind = ScalingKind(options.scaling, AS_TOLD)
+    experiment = Experiment(
         name=runs[0].metadata.get("program") or read[0].file.path.name.split(".")[0],
         tree=united.tree,
         runs=runs,
@@ -450,12 +483,13 @@ def _unite(
         columns=columns,
         declared=_declared(read),
         reduction=reduction,
-        scaling=scaling,
-        scaling_reason=reason,
+        scaling=kind.kind,
+        scaling_reason=kind.reason,
         findings=(*findings, *coverage_findings(united.tree, columns)),
         balances=tuple(map(_balance, read, united.rows)) if options.balance is not None else (),
         lines=tuple(map(_lines, read, united.rows)) if options.lines else (),
     )
+    return with_scaling(experiment, kind)
 
 
 def _lines(run: ReadRun, rows: IntArray) -> RunLines:

@@ -42,6 +42,10 @@ _PROCESSES = frozenset(
      "num processes", "mpi processes", "world size", "mpi world size", "num tasks", "n tasks",
      "jobsize", "num mpi ranks", "n mpi ranks", "num mpi processes"}
 )  # fmt: skip
+_SIZES_OF_ALL = frozenset(
+    {"size", "elements", "cells", "points", "atoms", "particles", "dofs", "unknowns", "zones"}
+)
+"""Words of sizes; with the word *total*, they are the size of the problem of all processes."""
 _MEASURED = _TIMES | _BYTES | _STATISTICS | _SPREADS | _RATIOS | _COUNTS
 
 
@@ -136,11 +140,15 @@ def is_measured(title: str) -> bool:
 
     >>> [is_measured(title) for title in ("wait [ms]", "mean", "triad[MB/s]", "grid [cells]")]
     [True, True, True, False]
+    >>> [is_measured(title) for title in ("total", "total_time", "total_elements")]
+    [True, True, False]
     """
     words = {word.lower() for word in _SEPARATORS.split(_BRACKETS.sub("", title))}
     notes = {note.strip().lower() for note in _BRACKETS.findall(title)}
     units = {base_unit(note)[0] for note in notes}
     words -= {"s"}
+    if "total" in words and words - {"total"} <= _SIZES_OF_ALL and words & _SIZES_OF_ALL:
+        return False
     return bool(
         words & (_MEASURED | _DURATIONS)
         or notes & (_INCLUSIVE | _EXCLUSIVE)

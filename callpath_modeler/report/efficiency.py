@@ -232,7 +232,12 @@ def context_lines(shown: EfficiencyView) -> list[str]:
         else f"{found.threads[-1]:g}"
     )
     lines = [f"{found.metric} of {threads} threads · {runs} · {shown.scheme} scheme"]
-    if found.reference is None:
+    if found.experiment.scaling is Scaling.UNCLEAR:
+        lines.append(
+            f"scaling unclear ({found.experiment.scaling_reason}), so computation is not compared: "
+            "choose --scaling weak or --scaling strong"
+        )
+    elif found.reference is None:
         lines.append(
             f"{found.line.parameter} does not count workers, so computation is not compared"
         )

@@ -11,6 +11,7 @@ from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import By
+from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.rank import Ranking
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.modeling import Centre
-    from callpath_modeler.profile.experiment import Experiment
 
 _CLOCK = re.compile(
     r"(cpu|real|wall|run|elapsed|total)?.{0,3}(time|clock|seconds|duration)", re.IGNORECASE
@@ -58,6 +58,14 @@ _WORTH_A_WORD = 0.02
 def at_text(fitted: Fitted, value: float) -> str:
     """Return the name of a point of all parameters: ``p = 4096, n = 1e+06``."""
     return "an unknown scale" if fitted.has_unknown_scale else setting_text(fitted.at(value))
+
+
+def scaling_words(experiment: Experiment, *, why: bool = True) -> str:
+    """Return the kind of scaling and its reason; the options that state an unclear kind."""
+    if experiment.scaling is Scaling.UNCLEAR:
+        reason = f"{experiment.scaling_reason}; " * why
+        return f"scaling unclear ({reason}choose --scaling weak or --scaling strong)"
+    return f"{experiment.scaling} scaling" + f" ({experiment.scaling_reason})" * why
 
 
 def left_out(experiment: Experiment) -> str:

@@ -12,7 +12,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.report.formats import Table, definitions_json
-from callpath_modeler.report.headline import left_out
+from callpath_modeler.report.headline import left_out, scaling_words
 from callpath_modeler.report.layout import aligned, wrap
 from callpath_modeler.units import counted, parameter_value, percent
 
@@ -39,7 +39,7 @@ def summary(experiment: Experiment) -> str:
     points = experiment.runs_by_setting()
     sizes = f"{counted(len(runs), 'run')} of {counted(len(points), 'point')}"
     paths = counted(len(experiment.tree), "call path")
-    scaling = f"{experiment.scaling} scaling ({experiment.scaling_reason})"
+    scaling = scaling_words(experiment)
     read = f"{experiment.name} · {readers} · {sizes} · {paths} · {scaling}"
     return read + left_out(experiment)
 

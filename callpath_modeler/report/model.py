@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from callpath_modeler.analysis.causes import Cause
 from callpath_modeler.analysis.ensemble import measured_excess_of
+from callpath_modeler.analysis.excess import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import FIRST, Ranking
@@ -356,6 +357,8 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
     if not fitted.metric.additive:
         return ["excess work: this metric does not add up over call paths"]
     ideal = ideal_of(fitted)
+    if ideal.scaling is None and (reason := no_excess(fitted, ranking.target)):
+        return [f"excess work: {reason}"]
     title = f"excess work ({ideal.meaning})"
     steps = excess_steps(ranking)
     width = max(len(title) - 2, *(len(step.title) for step in steps))

@@ -41,6 +41,7 @@ from callpath_modeler.report.headline import (
     headline,
     left_out,
     off_by,
+    scaling_words,
     sum_notes,
     turning_notes,
 )
@@ -169,7 +170,7 @@ def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
     if fitted.is_measured_only and len(fitted.points) == 1:
         return ""
     experiment = fitted.experiment
-    text = f" · {experiment.scaling} scaling{f' ({experiment.scaling_reason})' * why}"
+    text = f" · {scaling_words(experiment, why=why)}"
     return text if fitted.ideal is None else f"{text} · excess work: {fitted.ideal.meaning}"
 
 
@@ -459,7 +460,7 @@ def excess_notes(ranking: Ranking) -> list[str]:
     fitted = ranking.fitted
     ideal, reason = ideal_of(fitted), no_excess(fitted, ranking.target)
     if reason:
-        return [] if fitted.ideal is None else [f"no excess work: {reason}"]
+        return [] if ideal.scaling is not None else [f"no excess work: {reason}"]
     if np.isinf(ranking.target) or np.isnan(ranking.excess.exclusive).all():
         return []
     since = f"{fitted.parameter} = {parameter_value(ranking.base)}"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -89,13 +91,17 @@ def test_sums_over_processes_are_brought_back_to_one_process():
     assert per_process(experiment({"main": [1] * 5}), "p", np.array([8.0]), 4).tolist() == [8]
 
 
-def test_over_another_parameter_than_p_costs_are_compared_as_they_are():
+def test_over_another_parameter_than_p_only_the_user_chooses_strong_scaling():
     strong = experiment(
         {"main": [1, 2, 3, 4, 5]}, reduction=Reduction.SUM, scaling=Scaling.STRONG, parameter="n"
     )
     assert per_process(strong, "n", np.array([8.0]), 4).tolist() == [8]
     points = strong.points("n")
     excess = measured_excess(strong, "time", "n", points[0], points[-1])
+    # The user's choice applies to the parameter that varies, whatever its name is.
+    assert excess.exclusive.tolist() == [(5 - 1 * 2 / 32) / 5]
+    recognised = replace(strong, scaling_reason="computation goes as p^-1.00")
+    excess = measured_excess(recognised, "time", "n", points[0], points[-1])
     assert excess.exclusive.tolist() == [(5 - 1) / 5]
 
 

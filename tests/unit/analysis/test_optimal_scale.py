@@ -144,9 +144,8 @@ def test_asking_the_models_changes_nothing_beyond_the_data(fit):
         {"metric": Metric("visits", "1")},
         {"metric": Metric("bytes", "B")},
         {"metric": Metric("longest", "s", additive=False)},
-        {"parameter": "n"},
     ],
-    ids=["weak", "sum over processes", "count", "bytes", "not additive", "another parameter"],
+    ids=["weak", "sum over processes", "count", "bytes", "not additive"],
 )
 def test_nothing_is_said_where_more_processes_are_not_to_make_a_run_shorter(told):
     fit = strong({"main": SHARED, "main/f": ALONE}, **told)
