@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -25,8 +26,16 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.longest_threads import run_time_metric
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
-from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
+from callpath_modeler.readers.reductions import (
+    Columns,
+    Fold,
+    imbalance,
+    is_plain,
+    statistic,
+    statistic_of_present,
+)
 from cpmodel_caliper.contents import Contents, SourcePlace
 from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages
@@ -139,11 +148,10 @@ class CaliperProfile:
         stored = self._stored[metric]
         if stored.note:
             raise KeyError(metric)
-        is_time = stored.metric.is_time
-        exclusive, total = self._exclusive(stored)
+        exclusive, of_threads = self._exclusive(stored)
         values, reduced = self._statistic(stored, exclusive, over_locations)
-        total = self._places.folded(total, slowest=is_time)
-        run_time = self._run_time(stored, total)
+        total = self._folded(stored, of_threads)
+        run_time = self._run_time(stored, of_threads)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             maxima = self._maxima(stored)
             uneven = None if maxima is None else maxima.imbalance(reduced)
@@ -165,13 +173,28 @@ class CaliperProfile:
         ----------
         values : [n, threads]
         """
-        values = self._places.folded(values, slowest=stored.metric.is_time)
+        values = self._folded(stored, values)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             return values, values[:, 0] / self._extent.processes
         with np.errstate(all="ignore"):
             if is_plain(values):
                 return values, statistic(values, over_locations)
             return values, statistic_of_present(values, over_locations)
+
+    def _folded(self, stored: Stored, values: FloatArray) -> FloatArray:
+        """Return values per process, [..., processes], from values per thread."""
+        fold = Fold.LONGEST if stored.metric.is_time else Fold.SUM
+        folded = self._columns.fold(values.reshape(-1, values.shape[-1]), fold)
+        return folded.reshape(*values.shape[:-1], self._columns.processes)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        columns = Columns.of(self._places.process)
+        name = run_time_metric(self.metrics)
+        if columns.threads == 1 or not name:
+            return columns
+        return columns.with_longest(self._exclusive(self._stored[name])[0].sum(axis=0))
 
     def line_costs(self, metric: str, over_locations: Reduction) -> LineCosts:
         """Return the exclusive values of the lines of samples, for each call path.
@@ -247,7 +270,7 @@ class CaliperProfile:
         return Placement(np.array(self._ranks, np.intp), unknown.nodes)
 
     def _run_time(self, stored: Stored, total: FloatArray) -> float:
-        """Return the time of the slowest process; NaN = unknown."""
+        """Return the time of the slowest process, from totals [threads]; NaN = unknown."""
         if not stored.metric.is_time:
             return float("nan")
         if self._is_summed(stored):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,8 +19,9 @@ from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
+from callpath_modeler.readers.longest_threads import with_longest_threads
 from callpath_modeler.readers.noticed import Noticed
-from callpath_modeler.readers.reductions import Fold
+from callpath_modeler.readers.reductions import Columns, Fold
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet
@@ -262,13 +264,27 @@ class HpctoolkitProfile:
             return found.column, found.total
 
         paths = len(self.call_tree)
-        reduced = reduce_processes(processes, read, paths, stored.fold, reduction)
+        longest = self._longest if stored.fold is Fold.LONGEST else ()
+        reduced = reduce_processes(processes, read, paths, stored.fold, reduction, longest)
         if lost:
             message = f"{measure.name}: in {lost} locations call paths do not add up to the total"
             self._notices.note("CPM114", message, lost, about=measure.name)
         if not places.streams:
             self._require_all(measure, sum(whole.values()))
         return reduced
+
+    @cached_property
+    def _longest(self) -> Sequence[int]:
+        """Number of the longest thread of each process, in the order of its threads."""
+        processes = self.database.places.threads
+        number = np.repeat(np.arange(len(processes)), [len(threads) for threads in processes])
+        columns = with_longest_threads(
+            Columns.of(number), self, self.metrics, len(self.call_tree)
+        ).longest
+        if columns is None:
+            return [0] * len(processes)
+        begins = np.searchsorted(number, np.arange(len(processes)))
+        return [int(thread) for thread in columns - begins]
 
     def _require_all(self, measure: Measure, found: float) -> None:
         """Raise an error if values of locations do not add up to the stored sum."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -24,7 +25,8 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
+from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
+from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from cpmodel_otf2.definitions import (
     KERNELS_REGION,
     PROGRAM_REGION,
@@ -191,8 +193,9 @@ class TraceProfile:
         """
         stored = self._readable(metric)
         declared, locations = stored.declared, stored.replayed
-        fold = Fold.MAX if declared.metric.is_time else Fold.SUM
-        reducer = Reducer(len(self._tree), locations.columns, fold, over_locations)
+        is_run_time = declared.metric.can_be_run_time
+        columns = self._with_longest if is_run_time else locations.columns
+        reducer = Reducer(len(self._tree), columns, fold_of(declared), over_locations)
         for rows, block in self._blocks(stored):
             reducer.mark_missing(block)
             reducer.add(rows, block)
@@ -200,9 +203,7 @@ class TraceProfile:
         reducer.add_to_total(totals)
         self._note_values(metric, reducer)
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
-        run_time = float("nan")
-        if declared.metric.can_be_run_time:
-            run_time = reducer.largest_total() * stored.scale
+        run_time = reducer.largest_total() * stored.scale if is_run_time else float("nan")
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
@@ -240,6 +241,11 @@ class TraceProfile:
             is_node = definitions.node_classes.get(at) == "node" if at is not None else False
             nodes.append(definitions.node_names.get(at, "") if at is not None and is_node else "")
         return Placement.stated(ranks, tuple(nodes))
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self.columns, self, self.metrics, len(self._tree))
 
     def _readable(self, metric: str) -> _StoredMetric:
         stored = self._metrics[metric]

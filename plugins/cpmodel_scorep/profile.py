@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,14 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Fold, PartOfReduction, Reducer
+from callpath_modeler.readers.longest_threads import with_longest_threads
+from callpath_modeler.readers.reductions import (
+    BlockSink,
+    Columns,
+    Fold,
+    PartOfReduction,
+    Reducer,
+)
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
 from cpmodel_scorep.container import ANCHOR, Container
@@ -254,18 +261,40 @@ class CubeProfile:
         return MetricPass(rows, self.layout, stored, visits)
 
     def reducer(
-        self, stored: StoredMetric, reduction: Reduction, absent: float | None = None
+        self,
+        stored: StoredMetric,
+        reduction: Reduction,
+        absent: float | None = None,
+        columns: Columns | None = None,
     ) -> Reducer:
         """Return an empty reducer of a metric.
 
         Parameters
         ----------
         absent : value of call paths without a row; None = zero, or NaN for a minimum
+        columns : result of `columns_for`, if it is known already
         """
-        columns = self._streams if stored.on_gpu and self._streams else self.columns
         if absent is None:
             absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
-        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
+        fold = Fold.LONGEST if self._is_of_longest(stored) else stored.fold
+        known = self.columns_for(stored) if columns is None else columns
+        return Reducer(len(self.call_tree), known, fold, reduction, absent=absent)
+
+    def columns_for(self, stored: StoredMetric) -> Columns:
+        """Return the columns of the values of a metric."""
+        if self._is_of_longest(stored):
+            return self._with_longest
+        return self._streams if stored.on_gpu and self._streams else self.columns
+
+    def _is_of_longest(self, stored: StoredMetric) -> bool:
+        """Return whether a metric of a process is that of its longest thread."""
+        are_threads = self.definitions.locations.are_threads
+        return are_threads and stored.declared.metric.can_be_run_time
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self.columns, self, self.metrics, len(self.call_tree))
 
     def _note_counter(self, stored: StoredMetric, sink: BlockSink) -> None:
         if stored.kind is MetricKind.INCLUSIVE and stored.is_counter:
@@ -315,10 +344,13 @@ class SharedPass:
     ) -> None:
         self._profile, self._whole = profile, whole
         self._reduction, self._open_again = reduction, open_again
+        # One pass finds the longest threads for all parts.
+        self._columns = profile.columns_for(whole.stored)
 
     def __call__(self, sections: Sequence[Section]) -> PartOfReduction:
         """Return the reduction of neighbouring sections."""
-        reducer = self._profile.reducer(self._whole.stored, self._reduction)
+        stored = self._whole.stored
+        reducer = self._profile.reducer(stored, self._reduction, columns=self._columns)
         return self._whole.part(sections, reducer)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -332,7 +364,10 @@ class SharedPass:
         container, metric = self._profile.container, self._whole.stored.declared.metric.name
         if not container.is_direct:
             raise pickle.PicklingError("the file is read as a whole")
-        return partial, (_part, self._open_again, container.path, metric, self._reduction)
+        return partial, (
+            *(_part, self._open_again, container.path, metric, self._reduction),
+            self._columns,
+        )
 
 
 def _part(
@@ -340,12 +375,13 @@ def _part(
     path: Path,
     metric: str,
     reduction: Reduction,
+    columns: Columns,
     sections: Sequence[Section],
 ) -> PartOfReduction:
     """Return the reduction of some sections of a file that another process has open, too."""
     with open_again(path) as profile:
         whole = profile.metric_pass(profile.stored[metric])
-        return SharedPass(profile, whole, reduction, open_again)(sections)
+        return whole.part(sections, profile.reducer(whole.stored, reduction, columns=columns))
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -22,7 +23,8 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
+from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
+from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
 from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time
@@ -96,7 +98,7 @@ class TauProfile:
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path; for times, the value of the slowest thread.
+        """Return one exclusive value per call path; for times, the value of the longest thread.
 
         A process without the call path counts as zero.
 
@@ -107,8 +109,9 @@ class TauProfile:
         """
         written, values, column = self._stored(metric)
         factor = _MICROSECONDS if is_time(written) else 1.0
-        fold = Fold.MAX if is_time(written) else Fold.SUM
-        reducer = Reducer(len(self.call_tree), self._columns, fold, over_locations)
+        declared = next(each for each in self.metrics if each.metric.name == metric)
+        columns = self._with_longest if is_time(written) else self._columns
+        reducer = Reducer(len(self.call_tree), columns, fold_of(declared), over_locations)
         total = np.zeros((1, self._columns.stored))
         for rows, block in self._blocks(values, column):
             scaled = block * factor
@@ -119,7 +122,8 @@ class TauProfile:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)
         self._note_values(metric, reducer)
-        return Reduced(reducer.values, reducer.total(), reducer.imbalance)
+        run_time = reducer.largest_total() if is_time(written) else float("nan")
+        return Reduced(reducer.values, reducer.total(), reducer.imbalance, run_time)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.
@@ -145,6 +149,11 @@ class TauProfile:
         ranks = np.array([node for node, _ in processes], np.intp)
         # Processes with several contexts have no ranks of their own.
         return Placement.stated(ranks, tuple(hosts.get(each, "") for each in processes))
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self._columns, self, self.metrics, len(self.call_tree))
 
     def _stored(self, metric: str) -> tuple[str, TimerValues, FloatArray]:
         """Return the name of a metric in the files ("" = calls), all its values, and one column."""

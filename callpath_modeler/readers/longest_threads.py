@@ -1,0 +1,64 @@
+"""The longest thread of each process, whose values are the times of the process.
+
+The threads of a process run side by side. Their times never add up to the time of the process, and
+neither do maxima over threads, because each call path has another slowest thread. Therefore every
+reader takes the times of a process from one thread, the longest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus
+from callpath_modeler.readers.base import ThreadSource
+from callpath_modeler.readers.reductions import Columns, Fold
+
+
+def fold_of(declared: DeclaredMetric) -> Fold:
+    """Return the statistic over threads with which a metric of a process is made."""
+    if declared.metric.can_be_run_time:
+        return Fold.LONGEST
+    return Fold.MAX if declared.metric.is_time else Fold.SUM
+
+
+def run_time_metric(metrics: Sequence[DeclaredMetric]) -> str:
+    """Return the first duration with values, whose totals decide which thread is longest, or ""."""
+    return next(
+        (
+            each.metric.name
+            for each in metrics
+            if each.metric.can_be_run_time and each.status is MetricStatus.DATA
+        ),
+        "",
+    )
+
+
+def with_longest_threads(
+    columns: Columns, source: ThreadSource, metrics: Sequence[DeclaredMetric], call_paths: int
+) -> Columns:
+    """Return columns with the longest thread of each process.
+
+    The first duration of a profile decides, also for other durations. So all times of a process are
+    of one thread.
+
+    Parameters
+    ----------
+    columns : the threads of each process
+    source : the profile with the values of these threads
+    metrics : the metrics of the profile
+    call_paths : number of call paths of the profile
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    if columns.threads == 1:
+        return columns
+    totals, name = np.zeros(columns.stored), run_time_metric(metrics)
+    if name:
+        sums = source.sums_of_threads(name, np.zeros(call_paths, np.intp), 1)
+        totals[columns.threads_in_order[1]] = sums.values[0]
+    return columns.with_longest(totals)
