@@ -68,8 +68,11 @@ class CaliperProfile:
             self._per_process = True
             self._leave_out_others()
         self._places = RecordLocations(contents, self._ranks, per_process=self._per_process)
-        self._tree, self._row_of = _tree(contents)
         found = stored_metrics(contents, per_process=self._per_process)
+        if not any(stored.inclusive for stored in found):
+            # An inclusive value contains that of all records below it, whether they wait or not.
+            contents.move_waits()
+        self._tree, self._row_of = _tree(contents)
         self._stored = {stored.metric.name: stored for stored in found}
         # A metric is a table of all call paths and all processes.
         cells = len(self._tree) * self._places.columns * max(1, len(self._stored))
