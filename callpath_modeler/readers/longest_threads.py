@@ -2,7 +2,8 @@
 
 The threads of a process run side by side. Their times never add up to the time of the process, and
 neither do maxima over threads, because each call path has another slowest thread. Therefore every
-reader takes the times of a process from one thread, the longest one.
+reader takes the times of a process from one thread, the longest one. The sums over its threads are
+a metric of their own, in which call paths that only other threads run have their time.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from callpath_modeler.diagnostics import Notices
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus
 from callpath_modeler.readers.base import ThreadSource
+from callpath_modeler.readers.noticed import Noticed
 from callpath_modeler.readers.reductions import Columns, Fold
+from callpath_modeler.units import counted, percent
+
+_MATTERS = 0.01
+"""Share of the time of the longest thread from which on a call path of other threads is named."""
 
 
 def fold_of(declared: DeclaredMetric) -> Fold:
     """Return the statistic over threads with which a metric of a process is made."""
-    if declared.metric.can_be_run_time:
+    metric = declared.metric
+    if metric.can_be_run_time:
         return Fold.LONGEST
-    return Fold.MAX if declared.metric.is_time else Fold.SUM
+    return Fold.MAX if metric.is_time and not metric.is_of_all_threads else Fold.SUM
 
 
 def run_time_metric(metrics: Sequence[DeclaredMetric]) -> str:
@@ -33,6 +42,26 @@ def run_time_metric(metrics: Sequence[DeclaredMetric]) -> str:
         ),
         "",
     )
+
+
+def note_others(
+    notices: Notices, metric: str, noticed: Noticed, tree: CallTree, longest: float
+) -> None:
+    """Add a finding about call paths that only other threads than the longest ones run.
+
+    Parameters
+    ----------
+    notices : findings about the profile
+    metric : name of the duration
+    noticed : counts of reading its values
+    tree : the call tree
+    longest : time of the longest thread, in the unit of `noticed`
+    """
+    if noticed.others and noticed.largest_other > _MATTERS * longest:
+        what, path = counted(noticed.others, "call path"), tree.path(noticed.other_row)
+        share = percent(noticed.largest_other / longest)
+        message = f"{metric}: {what}, the longest {path} with {share} of the run time"
+        notices.note("CPM173", message, noticed.others, about=metric)
 
 
 def with_longest_threads(

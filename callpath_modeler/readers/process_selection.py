@@ -204,7 +204,8 @@ class GroupedProfile:
                 reducer.add_to_total(block)
         assert reducers is not None, "a profile has call paths"
         whole = reducers[-1]
-        run_time = whole.largest_total() if declared.metric.is_time else float("nan")
+        is_run_time = declared.metric.can_be_run_time
+        run_time = whole.largest_total() if is_run_time else float("nan")
         if not self._names:
             found = reducers[0]
             return Reduced(found.values, found.total(), found.imbalance, run_time)

@@ -331,6 +331,10 @@ class Reducer(BlockSink):
         folded = self._columns.fold(block, self._fold)
         values = self.values[rows] = self._statistic(block, folded, missing=not plain)
         self._rows.append(rows)
+        if self._fold is Fold.LONGEST and self._columns.threads > 1:
+            others = np.flatnonzero(~(folded > 0).any(axis=1))
+            largest = np.fmax.reduce(block[others][:, self._columns.used], axis=1)
+            self.noticed.add_others(rows[others], largest)
         if self.imbalance is not None:
             self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 

@@ -196,7 +196,7 @@ def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
         expected = alone.values[group == number].sum(axis=0)
         np.testing.assert_allclose(some.values[number], expected, rtol=CLOSE, atol=1e-300)
     columns = with_longest_threads(Columns.of(process), source, source.metrics, rows)
-    folded = columns.fold(alone.values, Fold.LONGEST if metric.is_time else Fold.SUM)
+    folded = columns.fold(alone.values, Fold.LONGEST if metric.can_be_run_time else Fold.SUM)
     for how in {Reduction.MAX, Reduction.SUM} & set(reductions(source)):
         expected = np.nan_to_num(source.reduce(metric.name, how).exclusive)
         found = folded.max(axis=1) if how is Reduction.MAX else folded.sum(axis=1)

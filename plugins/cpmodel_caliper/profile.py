@@ -26,7 +26,8 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.longest_threads import run_time_metric
+from callpath_modeler.readers.longest_threads import note_others, run_time_metric
+from callpath_modeler.readers.noticed import Noticed
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import (
     Columns,
@@ -74,6 +75,7 @@ class CaliperProfile:
             contents.move_waits()
         self._tree, self._row_of = _tree(contents)
         self._stored = {stored.metric.name: stored for stored in found}
+        self._add_sums_of_threads()
         # A metric is a table of all call paths and all processes.
         cells = len(self._tree) * self._places.columns * max(1, len(self._stored))
         InputLimits.of(Path(subject)).check(Work.CELLS, cells, "record fewer processes in one file")
@@ -155,6 +157,7 @@ class CaliperProfile:
         values, reduced = self._statistic(stored, exclusive, over_locations)
         total = self._folded(stored, of_threads)
         run_time = self._run_time(stored, of_threads)
+        self._note_others(stored, exclusive, float(of_threads.max()))
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             maxima = self._maxima(stored)
             uneven = None if maxima is None else maxima.imbalance(reduced)
@@ -166,6 +169,15 @@ class CaliperProfile:
             missing = not is_plain(values)
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
+
+    def _note_others(self, stored: Stored, exclusive: FloatArray, longest: float) -> None:
+        """Note the call paths that only other threads than the longest ones run."""
+        if not stored.metric.can_be_run_time or self._columns.threads == 1:
+            return
+        others = np.flatnonzero(~(self._folded(stored, exclusive) > 0).any(axis=1))
+        noticed = Noticed()
+        noticed.add_others(others, np.fmax.reduce(exclusive[others], axis=1))
+        note_others(self._notices, stored.metric.name, noticed, self._tree, longest)
 
     def _statistic(
         self, stored: Stored, values: FloatArray, over_locations: Reduction
@@ -186,7 +198,7 @@ class CaliperProfile:
 
     def _folded(self, stored: Stored, values: FloatArray) -> FloatArray:
         """Return values per process, [..., processes], from values per thread."""
-        fold = Fold.LONGEST if stored.metric.is_time else Fold.SUM
+        fold = Fold.LONGEST if stored.metric.can_be_run_time else Fold.SUM
         folded = self._columns.fold(values.reshape(-1, values.shape[-1]), fold)
         return folded.reshape(*values.shape[:-1], self._columns.processes)
 
@@ -274,7 +286,7 @@ class CaliperProfile:
 
     def _run_time(self, stored: Stored, total: FloatArray) -> float:
         """Return the time of the slowest process, from totals [threads]; NaN = unknown."""
-        if not stored.metric.is_time:
+        if not stored.metric.can_be_run_time:
             return float("nan")
         if self._is_summed(stored):
             maxima = self._maxima(stored)
@@ -335,6 +347,14 @@ class CaliperProfile:
             measured[row, place] = True
             table[~measured] = np.nan
         return table
+
+    def _add_sums_of_threads(self) -> None:
+        """Add the sums over threads of the time that decides which thread is longest."""
+        name = run_time_metric(self.metrics)
+        if name and self._places.threads > 1:
+            stored = self._stored[name]
+            metric = stored.metric.of_all_threads()
+            self._stored[metric.name] = replace(stored, metric=metric)
 
     def _set_aside_other_flavours(self) -> None:
         """Exclude metrics that are not sums over processes if other metrics are."""

@@ -53,6 +53,7 @@ def reduce_processes(
     fold: Fold,
     reduction: Reduction,
     longest: Sequence[int] = (),
+    noticed: Noticed | None = None,
 ) -> Reduced:
     """Return values that are folded over threads, and then reduced over processes.
 
@@ -63,10 +64,13 @@ def reduce_processes(
     call_paths : number of call paths
     fold : reduction from threads to a process
     longest : [processes] number of the longest thread of each process; needed if `fold` uses it
+    noticed : counts of call paths that only other threads than the longest ones run
     """
     totals = np.empty((1, len(processes)))
     largest = np.empty(len(processes))
     threads = _Threads(processes, read, call_paths, fold, longest)
+    if noticed is not None:
+        threads.beside = np.zeros(call_paths), np.zeros(call_paths)
     beside = []
     if len(processes) > 1 and reduction is not Reduction.IMBALANCE:
         beside.append(_Running(call_paths, Reduction.IMBALANCE))
@@ -79,6 +83,10 @@ def reduce_processes(
             for each in (running, *beside):
                 each.add(column)
         values = running.result()
+    if noticed is not None and threads.beside is not None:
+        of_longest, of_others = threads.beside
+        others = np.flatnonzero(of_longest == 0)
+        noticed.add_others(others, of_others[others])
     uneven = beside[0].result().astype(np.float32) if beside else None
     with np.errstate(all="ignore"):
         total = float(statistic_of_present(totals, reduction)[0])
@@ -87,24 +95,33 @@ def reduce_processes(
         return Reduced(values, total, uneven, run_time)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Threads:
-    """The threads of each process, and how they are folded; see `reduce_processes`."""
+    """The threads of each process, and how they are folded; see `reduce_processes`.
+
+    Attributes
+    ----------
+    beside : [call paths] largest values of the longest threads, and of the others; None = not
+        needed
+    """
 
     processes: Processes
     read: Read
     call_paths: int
     fold: Fold
     longest: Sequence[int]
+    beside: tuple[FloatArray, FloatArray] | None = None
 
     def folded(self, number: int) -> tuple[Column, float, float]:
         """Return the values of a process, their total, and the largest total of a thread."""
         process = self.processes[number]
         column, total = self.read(process[0])
         largest = total
+        self._note(number, 0, column)
         for thread, location in enumerate(process[1:], start=1):
             more, of_thread = self.read(location)
             largest = max(largest, of_thread)
+            self._note(number, thread, more)
             if self.fold is Fold.LONGEST:
                 if thread == self.longest[number]:
                     column, total = more, of_thread
@@ -115,6 +132,14 @@ class _Threads:
             else:
                 column, total = Column(_added(first, second), rows), total + of_thread
         return column, total, largest
+
+    def _note(self, process: int, thread: int, column: Column) -> None:
+        """Note the values of a thread, for call paths that only other threads run."""
+        if self.beside is None:
+            return
+        largest = self.beside[thread != self.longest[process]]
+        rows = slice(None) if column.rows is None else column.rows
+        largest[rows] = np.fmax(largest[rows], column.values)
 
 
 def _aligned(

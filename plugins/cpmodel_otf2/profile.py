@@ -25,7 +25,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
+from callpath_modeler.readers.longest_threads import fold_of, note_others, with_longest_threads
 from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from cpmodel_otf2.definitions import (
     KERNELS_REGION,
@@ -203,7 +203,10 @@ class TraceProfile:
         reducer.add_to_total(totals)
         self._note_values(metric, reducer)
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
-        run_time = reducer.largest_total() * stored.scale if is_run_time else float("nan")
+        run_time = float("nan")
+        if is_run_time:
+            note_others(self._notices, metric, reducer.noticed, self._tree, reducer.largest_total())
+            run_time = reducer.largest_total() * stored.scale
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
@@ -267,12 +270,16 @@ class TraceProfile:
             yield rows, locations.block(stored.name, self._rows, first, len(rows))
 
     def _stored(self) -> dict[str, _StoredMetric]:
-        """Return the metrics of threads, and then those of GPU streams, by name."""
+        """Return the metrics of threads, of their sums, and of GPU streams, by name."""
         found, streams = self._of_threads(), self._streams
+        if self.columns.threads > 1:
+            declared = found["time"].declared.of_all_threads()
+            found[declared.metric.name] = replace(found["time"], declared=declared)
         if streams is None:
             return found
         used = streams.names
-        for stored in [each for each in found.values() if each.name in used]:
+        of_threads = [each for each in found.values() if not each.declared.metric.is_of_all_threads]
+        for stored in [each for each in of_threads if each.name in used]:
             declared = stored.declared.on_gpu_streams()
             name = declared.metric.name
             if name in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,11 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import with_longest_threads
+from callpath_modeler.readers.longest_threads import (
+    note_others,
+    run_time_metric,
+    with_longest_threads,
+)
 from callpath_modeler.readers.reductions import (
     BlockSink,
     Columns,
@@ -73,6 +78,7 @@ class CubeProfile:
         self._shared: tuple[Workers, OpenAgain] | None = None
         self._notices = ProfileNotices(str(container.path))
         self.stored = declare(definitions, container, held, self._notices)
+        self._add_sums_of_threads()
         self._add_metrics_of_streams()
         self._notices.of_definitions(
             container, definitions, self.layout, self.metrics, repaired=repaired
@@ -139,7 +145,11 @@ class CubeProfile:
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
         is_run_time = stored.declared.metric.can_be_run_time
-        run_time = reducer.largest_total() * stored.scale if is_run_time else float("nan")
+        run_time = float("nan")
+        if is_run_time:
+            longest = reducer.largest_total()
+            note_others(self._notices, metric, reducer.noticed, self.call_tree, longest)
+            run_time = longest * stored.scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
@@ -306,6 +316,14 @@ class CubeProfile:
             raise KeyError(metric)
         return stored
 
+    def _add_sums_of_threads(self) -> None:
+        """Add the sums over threads of the time that decides which thread is longest."""
+        name = run_time_metric(self.metrics)
+        if name and self.columns.threads > 1 and self.definitions.locations.are_threads:
+            stored = self.stored[name]
+            declared = stored.declared.of_all_threads()
+            self.stored[declared.metric.name] = replace(stored, declared=declared, fold=Fold.SUM)
+
     def _add_metrics_of_streams(self) -> None:
         """Add a metric of GPU streams for each metric that is not zero on all of them."""
         for stored in [*self.stored.values()]:
@@ -320,7 +338,7 @@ class CubeProfile:
 
     def _is_used_by_streams(self, stored: StoredMetric) -> bool:
         """Return whether a metric with values is not zero on all GPU streams of processes."""
-        if self._streams is None:
+        if self._streams is None or stored.declared.metric.is_of_all_threads:
             return False
         columns = self._streams.used
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -23,7 +24,12 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
+from callpath_modeler.readers.longest_threads import (
+    fold_of,
+    note_others,
+    run_time_metric,
+    with_longest_threads,
+)
 from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
@@ -50,6 +56,11 @@ class TauProfile:
         number = {process: k for k, process in enumerate(processes)}
         self._columns = Columns.of(np.array([number[at[:2]] for at in locations], np.intp))
         self._metrics = _metrics(measurements.metrics)
+        self._of_all_threads = ""
+        name = run_time_metric(self.metrics)
+        if self._columns.threads > 1 and name:
+            self._of_all_threads = Metric(name, "s").of_all_threads().name
+            self._metrics[self._of_all_threads] = self._metrics[name]
         first = measurements.values(measurements.metrics[0])
         self._layout = layout_of(measurements.timers, first, len(locations))
         if not len(self._layout.tree):
@@ -71,7 +82,11 @@ class TauProfile:
             unit = "s" if is_time(metric) else "1"
             status = MetricStatus.DERIVED if note else MetricStatus.DATA
             about = "calls" if not metric else printable(metric)
-            found.append(DeclaredMetric(Metric(name, unit, about), status, note))
+            declared = DeclaredMetric(Metric(name, unit, about), status, note)
+            if name == self._of_all_threads:
+                whole = replace(declared.metric, name=declared.metric.of_threads)
+                declared = replace(declared, metric=whole.of_all_threads())
+            found.append(declared)
         return found
 
     @property
@@ -110,7 +125,8 @@ class TauProfile:
         written, values, column = self._stored(metric)
         factor = _MICROSECONDS if is_time(written) else 1.0
         declared = next(each for each in self.metrics if each.metric.name == metric)
-        columns = self._with_longest if is_time(written) else self._columns
+        is_run_time = declared.metric.can_be_run_time
+        columns = self._with_longest if is_run_time else self._columns
         reducer = Reducer(len(self.call_tree), columns, fold_of(declared), over_locations)
         total = np.zeros((1, self._columns.stored))
         for rows, block in self._blocks(values, column):
@@ -122,7 +138,8 @@ class TauProfile:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)
         self._note_values(metric, reducer)
-        run_time = reducer.largest_total() if is_time(written) else float("nan")
+        run_time = reducer.largest_total() if is_run_time else float("nan")
+        note_others(self._notices, metric, reducer.noticed, self.call_tree, run_time)
         return Reduced(reducer.values, reducer.total(), reducer.imbalance, run_time)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:

@@ -38,7 +38,11 @@ def test_cube_3_profiles_are_read_plain_and_packed(tmp_path, packed):
         np.testing.assert_allclose(got.exclusive, COST[:, longest].sum(axis=1))
         np.testing.assert_array_equal(profile.per_location("time", inclusive=False), COST)
         assert profile.reduce("nothing", Reduction.SUM).total == 0
-        assert [metric.status for metric in profile.metrics] == [MetricStatus.DATA] * 2
+        names = [metric.metric.name for metric in profile.metrics]
+        assert names == ["time", "nothing", "time of all threads"]
+        assert [metric.status for metric in profile.metrics] == [MetricStatus.DATA] * 3
+        sums = profile.reduce("time of all threads", Reduction.SUM)
+        np.testing.assert_allclose(sums.exclusive, COST.sum(axis=1))
         assert not profile.findings()
 
 
