@@ -10,10 +10,14 @@ per thread and never negative:
 - communication: T minus that longest time
 
 A process is in communication while one of its threads communicates and the others communicate,
-wait, or are not recorded. A thread cannot compute during this time. So the time of a process
-outside of communication is the larger of two: the computation of its busiest thread, and its
-elapsed time without the communication of the thread that communicates longest. Threads that wait
-longer than this time wait for communication, whether their tool records the waiting or not.
+wait, or are not recorded. No thread computes during this time. So the time of a process outside of
+communication is the larger of two times:
+
+- the computation of its busiest thread
+- its elapsed time without the communication of the thread that communicates longest
+
+Threads that wait longer than this time wait for communication, whether the waiting is recorded or
+not.
 
 The weight of a process is its number of threads. Measurement overhead is left out. Since the parts
 add up to T, every factor made from them is between 0 and 1.
