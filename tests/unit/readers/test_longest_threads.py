@@ -108,3 +108,11 @@ def test_a_flat_profile_has_the_elapsed_time_of_its_first_thread(tmp_path):
         sums = profile.reduce("time of all threads", Reduction.MEAN)
         assert sums.total == pytest.approx(30.0)
         assert np.isnan(sums.run_time)
+
+
+def test_subtrees_of_workers_have_factors_of_efficiency(tmp_path):
+    for p in (4, 8):
+        timelines = [Timeline([2.0, 1.0], 1.0, False)] * p
+        FORMATS["tau"](tmp_path / f"app.p{p}", timelines)
+    found = cpm.Study(tmp_path).efficiency().efficiency
+    assert "solve" in [found.name(k) for k in range(len(found.rows))]
