@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.diagnostics import Notices
+from callpath_modeler.profile.activities import Activity, activity_of
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus
 from callpath_modeler.readers.base import ThreadSource
@@ -49,6 +50,8 @@ def note_others(
 ) -> None:
     """Add a finding about call paths that only other threads than the longest ones run.
 
+    Waiting of these threads is not reported.
+
     Parameters
     ----------
     notices : findings about the profile
@@ -57,11 +60,17 @@ def note_others(
     tree : the call tree
     longest : time of the longest thread, in the unit of `noticed`
     """
-    if noticed.others and noticed.largest_other > _MATTERS * longest:
-        what, path = counted(noticed.others, "call path"), tree.path(noticed.other_row)
-        share = percent(noticed.largest_other / longest)
-        message = f"{metric}: {what}, the longest {path} with {share} of the run time"
-        notices.note("CPM173", message, noticed.others, about=metric)
+    is_waiting = np.array([activity_of(region) is Activity.THREADING for region in tree.regions])
+    others = {
+        row: largest
+        for row, largest in noticed.others.items()
+        if largest > _MATTERS * longest and not is_waiting[tree.region[row]]
+    }
+    if others:
+        row = max(others, key=lambda row: others[row])
+        what, share = counted(len(others), "call path"), percent(others[row] / longest)
+        message = f"{metric}: {what}, the longest {tree.path(row)} with {share} of the run time"
+        notices.note("CPM173", message, len(others), about=metric)
 
 
 def with_longest_threads(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from callpath_modeler.arrays import FloatArray, IntArray
 
@@ -19,8 +17,8 @@ class Noticed:
     negative : number of exclusive values that are negative beyond rounding
     stored_negative : number of stored values that are negative
     worst, worst_row : lowest negative value, and its row in the call tree
-    others : number of call paths that only other threads than the longest ones run
-    largest_other, other_row : largest time of a thread in one of them, and its row
+    others : largest time of a thread in each call path that only other threads than the longest
+        ones run, by its row
     """
 
     not_finite: int = 0
@@ -28,9 +26,7 @@ class Noticed:
     stored_negative: int = 0
     worst: float = 0.0
     worst_row: int = -1
-    others: int = 0
-    largest_other: float = 0.0
-    other_row: int = -1
+    others: dict[int, float] = field(default_factory=dict)
 
     def add_others(self, rows: IntArray, largest: FloatArray) -> None:
         """Count call paths in which no longest thread of a process has time.
@@ -40,10 +36,8 @@ class Noticed:
         rows : [k] their rows in the call tree
         largest : [k] largest time of a thread in each; 0 and NaN = no thread has time
         """
-        self.others += int(np.count_nonzero(largest > 0))
-        if len(largest) and np.fmax.reduce(largest) > self.largest_other:
-            k = int(np.nanargmax(largest))
-            self.largest_other, self.other_row = float(largest[k]), int(rows[k])
+        used = largest > 0
+        self.others |= dict(zip(rows[used].tolist(), largest[used].tolist(), strict=True))
 
     def add(self, later: Noticed) -> None:
         """Add the counts of rows that come later in the file."""
@@ -52,6 +46,4 @@ class Noticed:
         self.stored_negative += later.stored_negative
         if later.worst < self.worst:
             self.worst, self.worst_row = later.worst, later.worst_row
-        self.others += later.others
-        if later.largest_other > self.largest_other:
-            self.largest_other, self.other_row = later.largest_other, later.other_row
+        self.others |= later.others

@@ -9,18 +9,20 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
+    PROGRAM,
     DeclaredMetric,
     Extent,
     Metric,
     MetricStatus,
     Reduction,
+    Region,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.group_sums import GroupSums
@@ -65,6 +67,7 @@ class TauProfile:
         self._layout = layout_of(measurements.timers, first, len(locations))
         if not len(self._layout.tree):
             raise InputError(f"{subject}: the profile has no timer", hint=COPY_OR_MEASURE)
+        self._idle_row = self._add_idle_threads(first)
         self._note_layout()
         self._note_missing({location.node for location in locations}, len(processes))
 
@@ -167,6 +170,36 @@ class TauProfile:
         # Processes with several contexts have no ranks of their own.
         return Placement.stated(ranks, tuple(hosts.get(each, "") for each in processes))
 
+    def _add_idle_threads(self, values: TimerValues) -> int:
+        """Add a call path for the time of workers outside of all timers; `NONE` = there is none.
+
+        TAU measures the time of a worker from its beginning to its end. Without a timer, it waits
+        for its master.
+
+        Parameters
+        ----------
+        values : values of the first metric
+        """
+        tree = self._layout.tree
+        of_program = self._layout.adds_to[values.timer] == 0
+        workers = of_program & self._is_worker[values.location] & (values.exclusive > 0)
+        if tree.name(0) != PROGRAM or tree.end[0] < len(tree) or not workers.any():
+            return NONE
+        regions = (*tree.regions, Region("<idle thread>", paradigm="pthread"))
+        extended = CallTree.from_parents(
+            np.append(tree.parent, 0), np.append(tree.region, len(regions) - 1), regions
+        )
+        self._layout = replace(self._layout, tree=extended)
+        return len(tree)
+
+    @cached_property
+    def _is_worker(self) -> BoolArray:
+        """Whether each location is another thread than the first one of its process."""
+        process, column = self._columns.threads_in_order
+        is_worker = np.zeros(self._columns.stored, np.bool_)
+        is_worker[column] = np.diff(process, prepend=-1) == 0
+        return is_worker
+
     @cached_property
     def _with_longest(self) -> Columns:
         """The threads of each process, with the longest one."""
@@ -190,6 +223,8 @@ class TauProfile:
         row = np.concatenate([added[plus], taken[minus]])
         location = values.location[np.concatenate([plus, minus])]
         value = np.concatenate([column[plus], -column[minus]])
+        if self._idle_row != NONE:
+            row[(row == 0) & self._is_worker[location]] = self._idle_row
         order = np.argsort(row, kind="stable")
         row, location, value = row[order], location[order], value[order]
         step = max(1, _BLOCK // width)

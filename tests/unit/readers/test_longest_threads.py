@@ -59,8 +59,7 @@ def test_call_paths_of_other_threads_are_counted():
     )
     reducer.add(np.arange(4), block)
     assert reducer.values.tolist() == [3.0, 0.0, 0.0, 0.0]
-    noticed = reducer.noticed
-    assert (noticed.others, noticed.largest_other, noticed.other_row) == (2, 4.0, 3)
+    assert reducer.noticed.others == {1: 2.0, 3: 4.0}
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -78,13 +77,15 @@ def test_all_threads_have_a_metric_of_their_own(name, tmp_path):
     assert found.columns[sums].total == pytest.approx([3.0, 9.0, 9.0])
     assert np.nansum(found.columns[time].exclusive, axis=0) == pytest.approx([3.0, 3.0, 3.0])
     assert found.columns[sums].run_time is None
-    (finding,) = {each.code: each for each in found.findings if each.code == "CPM173"}.values()
-    assert f"{time}: " in finding.message
-    assert "of the run time" in finding.message
+    # In OTF2 and HPCToolkit, the contexts of the workers are separate, and so on.
+    messages = {each.message for each in found.findings if each.code == "CPM173"}
+    assert len(messages) == (0 if name == "otf2" else 1)
+    assert all(each.startswith(f"{time}: 1 call path, the longest ") for each in messages)
+    assert all(each.endswith("solve with 67 % of the run time") for each in messages)
 
 
-def test_threads_with_the_call_paths_of_their_master_are_no_finding(tmp_path):
-    FORMATS["caliper"](tmp_path / "app.p1", [Timeline([2.0], 1.0, False)])
+def test_waiting_of_workers_is_no_finding(tmp_path):
+    FORMATS["tau"](tmp_path / "app.p1", [Timeline([2.0, 0.0], 1.0, True)])
     assert "CPM173" not in {each.code for each in cpm.load([tmp_path]).findings}
 
 
