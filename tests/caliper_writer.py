@@ -59,9 +59,9 @@ class Writer:
         numbers = [
             self.attribute(
                 name,
-                INT if name == "mpi.rank" else DOUBLE,
+                {"mpi.rank": INT, "omp.sync": STRING}.get(name, DOUBLE),
                 _AS_VALUE,
-                unit="" if name == "mpi.rank" or "count" in name else unit,
+                unit="" if name in {"mpi.rank", "omp.sync"} or "count" in name else unit,
             )
             for name in values
         ]

@@ -53,6 +53,11 @@ def write_metric_db(directory, rank, thread, factor, *, order="big"):
     values[0, 0] = 30 * factor
     for number, cost in STATEMENTS.items():
         values[number - 1] = cost * factor
+    metric_db(directory, rank, thread, values, order=order)
+
+
+def metric_db(directory, rank, thread, values, *, order="big"):
+    """Write the values of a thread, [numbers of contexts from 1, metrics]."""
     sign = {"big": ">", "little": "<"}[order]
     head = f"HPCPROF-metricdb__00.10{order[0]}".encode() + struct.pack(f"{sign}ii", *values.shape)
     name = f"1.app-{rank:06d}-{thread:03d}-a8c00270-{100 + rank}-0.metric-db"

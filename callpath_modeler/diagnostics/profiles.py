@@ -260,6 +260,13 @@ OF_PROFILES = {
         remedy="Measure the calls of MPI as well, e.g. with Caliper's mpi service.",
         example="app.p16: 16 processes, but no call of MPI or SHMEM",
     ),
+    "CPM173": FindingKind(
+        what="Some call paths run only on threads that are not the longest ones of their processes",
+        why="Threads run side by side, so only the longest thread of a process gives its time. "
+        "These call paths have zero time.",
+        remedy="Rank the sums over all threads: `-m 'time of all threads'`.",
+        example="app.p4: time: 2 call paths, the longest worker/solve with 83 % of the run time",
+    ),
     "CPM180": FindingKind(
         what="A profile holds predictions and not measurements",
         why="A model of predictions repeats their errors. Costs below zero are read as zero.",

@@ -9,15 +9,25 @@ per thread and never negative:
 - imbalance: the longest time of a process outside of communication, minus the mean
 - communication: T minus that longest time
 
-A process is outside of communication while any of its threads is. Its weight is its number of
-threads. Measurement overhead is left out. Since the parts add up to T, every factor made from them
-is between 0 and 1.
+A process is in communication while one of its threads communicates and the others communicate,
+wait, or are not recorded. No thread computes during this time. So the time of a process outside of
+communication is the larger of two times:
+
+- the computation of its busiest thread
+- its elapsed time without the communication of the thread that communicates longest
+
+Threads that wait longer than this time wait for communication, whether the waiting is recorded or
+not.
+
+The weight of a process is its number of threads. Measurement overhead is left out. Since the parts
+add up to T, every factor made from them is between 0 and 1.
 
 References
 ----------
 POP Centre of Excellence: Standard Metrics for Performance Analysis, for the factors of message
 passing; hybrid metrics of the same source, for the division of the loss between processes and
-threads.
+threads. TALP of DLB assigns idle workers in the same way: their time during a call of MPI by the
+master is `mpiWorkerIdleTime`, a loss of MPI.
 """
 
 from __future__ import annotations
@@ -90,17 +100,23 @@ def parts_of(time: FloatArray, process: IntArray) -> FloatArray:
     ndarray
         [parts], seconds per thread.
     """
-    computing = time[Activity.COMPUTATION]
-    outside = computing + time[Activity.THREADING]
+    computing, calling = time[Activity.COMPUTATION], time[Activity.COMMUNICATION]
+    waiting = time[Activity.THREADING]
     begins = np.flatnonzero(np.diff(process, prepend=-1))
-    of_process = np.maximum.reduceat(outside, begins)
-    whole = np.maximum.reduceat(outside + time[Activity.COMMUNICATION], begins)
     number = np.diff(np.append(begins, len(process)))
     threads = len(process)
+    elapsed = computing + waiting + calling
+    last = np.lexsort((elapsed, process))[begins + number - 1]
+    whole = elapsed[last]
+    # If the longest thread communicates longest, its own time outside of communication is exact.
+    calls_less = np.maximum.reduceat(calling, begins) - calling[last]
+    busiest = np.maximum.reduceat(computing, begins)
+    of_process = np.maximum(busiest, computing[last] + waiting[last] - calls_less)
     mean = float((number * of_process).sum()) / threads
     longest, run_time = float(of_process.max()), float(whole.max())
-    useful, regions = float(computing.sum()) / threads, float(time[Activity.THREADING].sum())
-    regions /= threads
+    useful = float(computing.sum()) / threads
+    left = np.repeat(of_process, number) - computing
+    regions = float(np.minimum(waiting, left).sum()) / threads
     found = np.empty(PARTS)
     found[Part.USEFUL] = useful
     found[Part.REGIONS] = regions

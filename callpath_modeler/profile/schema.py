@@ -14,6 +14,7 @@ PROGRAM = "<program>"
 """Name of an artificial program root, which replaces the name of the executable."""
 
 _ON_GPU_STREAMS = " on GPU streams"
+_OF_ALL_THREADS = " of all threads"
 
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
@@ -103,10 +104,15 @@ class Metric:
         """Return the metric of the values on GPU streams, such as ``"time on GPU streams"``."""
         return replace(self, name=self.name + _ON_GPU_STREAMS)
 
+    def of_all_threads(self) -> Metric:
+        """Return the metric of the sums over the threads of a process."""
+        about = "sum over the threads of a process"
+        return replace(self, name=self.name + _OF_ALL_THREADS, description=about)
+
     @property
     def of_threads(self) -> str:
-        """Name of the metric without its addition for GPU streams."""
-        return self.name.removesuffix(_ON_GPU_STREAMS)
+        """Name of the metric without its addition for GPU streams or for all threads."""
+        return self.name.removesuffix(_ON_GPU_STREAMS).removesuffix(_OF_ALL_THREADS)
 
     def in_one_line(self) -> Metric:
         """Return the metric with texts that are safe for terminals and pages."""
@@ -127,9 +133,18 @@ class Metric:
         return self.name.endswith(_ON_GPU_STREAMS)
 
     @property
+    def is_of_all_threads(self) -> bool:
+        """True if the values of times are sums over threads.
+
+        Threads run side by side, so these sums are never a part of the run time.
+        """
+        return self.name.endswith(_OF_ALL_THREADS)
+
+    @property
     def can_be_run_time(self) -> bool:
         """True for durations of the threads of processes that add up along the call tree."""
-        return self.is_time and self.additive and not self.is_on_gpu_streams
+        is_beside = self.is_on_gpu_streams or self.is_of_all_threads
+        return self.is_time and self.additive and not is_beside
 
     @property
     def is_requirement(self) -> bool:
@@ -185,6 +200,10 @@ class DeclaredMetric:
         metric = self.metric.on_gpu_streams()
         return replace(self, metric=metric, status=MetricStatus.DATA, note="")
 
+    def of_all_threads(self) -> DeclaredMetric:
+        """Return the metric of the sums over the threads of a process."""
+        return replace(self, metric=self.metric.of_all_threads())
+
     @property
     def is_requirement(self) -> bool:
         """True if the profile has values, and the metric is a requirement."""
@@ -194,7 +213,8 @@ class DeclaredMetric:
 class Reduction(StrEnum):
     """Statistic that reduces the values of many processes to one.
 
-    The threads of a process are combined first: times by their maximum, counts by their sum.
+    The threads of a process are combined first: times are those of its longest thread, counts are
+    sums.
 
     Attributes
     ----------

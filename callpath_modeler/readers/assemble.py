@@ -635,10 +635,10 @@ def _cost_findings(
 def _adds_up(run: ReadRun, values: MetricValues, reduction: Reduction) -> bool:
     """Return whether the call paths of a run must add up to its total.
 
-    They need not if the values are maxima over processes or, for times, maxima over the threads or
-    GPU streams of a process. They need not if the reader removed values either.
+    They need not if the values are maxima over processes or, for times, over GPU streams or over
+    threads that the profile does not count. They need not if the reader removed values either.
     """
-    several = run.extent.threads != 1 or values.metric.is_on_gpu_streams
+    several = run.extent.threads == 0 or values.metric.is_on_gpu_streams
     folded = values.metric.is_time and several
     altered = any(finding.code in ALTERING for finding in run.findings)
     return reduction in {Reduction.SUM, Reduction.MEAN} and not folded and not altered

@@ -153,10 +153,16 @@ def _ignored(tree: CallTree, patterns: Sequence[str]) -> BoolArray:
 
 
 def _costs(source: ProfileSource, metric: str, merged: CallTree, own: IntArray) -> FloatArray:
-    """Return exclusive times of call paths, which only select the costliest subtrees."""
+    """Return exclusive times of call paths, which only select the costliest subtrees.
+
+    They are sums over threads, because call paths of workers have factors as well.
+    """
     known = source.reductions if isinstance(source, ReducedSource) else COMPUTED
     how = next((each for each in _ADDING if each in known), known[0])
-    values = scatter_to_union(source.reduce(metric, how).exclusive, own, len(merged))
+    declared = next(each for each in source.metrics if each.metric.name == metric)
+    sums = declared.of_all_threads().metric.name
+    chosen = sums if any(each.metric.name == sums for each in source.metrics) else metric
+    values = scatter_to_union(source.reduce(chosen, how).exclusive, own, len(merged))
     return np.nan_to_num(values)
 
 

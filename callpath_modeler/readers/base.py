@@ -59,7 +59,7 @@ class Reduced:
     imbalance : float32 [call paths], the largest over the mean of the processes, 1 = balanced; NaN
         = not measured. None if the reader does not know it, or if the reduction is the imbalance
     run_time : for durations, the inclusive time of the whole program on the slowest process, which
-        is the time of its slowest thread; the same for every reduction; NaN = not recorded
+        is the time of its longest thread; the same for every reduction; NaN = not recorded
     """
 
     exclusive: FloatArray
@@ -97,7 +97,9 @@ class ProfileSource(Protocol):
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
         """Return one exclusive value per call path.
 
-        The threads of a process are reduced first, then the processes. A metric with the status
+        The threads of a process are reduced first, then the processes. Threads run side by side, so
+        the times of a process are those of its longest thread (`callpath_modeler.readers.
+        longest_threads`); other values are sums over its threads. A metric with the status
         ``ABSENT`` is zero everywhere.
 
         Parameters

@@ -1,13 +1,15 @@
-"""Counts of invalid values in a profile."""
+"""Counts of unusual values in a profile."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from callpath_modeler.arrays import FloatArray, IntArray
 
 
 @dataclass(slots=True)
 class Noticed:
-    """Counts of invalid values, updated while blocks are added.
+    """Counts of unusual values, updated while blocks are added.
 
     Attributes
     ----------
@@ -15,6 +17,8 @@ class Noticed:
     negative : number of exclusive values that are negative beyond rounding
     stored_negative : number of stored values that are negative
     worst, worst_row : lowest negative value, and its row in the call tree
+    others : largest time of a thread in each call path that only other threads than the longest
+        ones run, by its row
     """
 
     not_finite: int = 0
@@ -22,6 +26,18 @@ class Noticed:
     stored_negative: int = 0
     worst: float = 0.0
     worst_row: int = -1
+    others: dict[int, float] = field(default_factory=dict)
+
+    def add_others(self, rows: IntArray, largest: FloatArray) -> None:
+        """Count call paths in which no longest thread of a process has time.
+
+        Parameters
+        ----------
+        rows : [k] their rows in the call tree
+        largest : [k] largest time of a thread in each; 0 and NaN = no thread has time
+        """
+        used = largest > 0
+        self.others |= dict(zip(rows[used].tolist(), largest[used].tolist(), strict=True))
 
     def add(self, later: Noticed) -> None:
         """Add the counts of rows that come later in the file."""
@@ -30,3 +46,4 @@ class Noticed:
         self.stored_negative += later.stored_negative
         if later.worst < self.worst:
             self.worst, self.worst_row = later.worst, later.worst_row
+        self.others |= later.others

@@ -18,6 +18,10 @@ _SLASH = re.compile(r"(?<!\\)/")
 _MPI = re.compile(r"P?MPI_[A-Z]")
 _OPENMP = re.compile(r"!\$omp (?:implicit )?(\w+)")
 _OPENMP_ROLES = {"for": "loop", "do": "loop"}
+_WAITING = re.compile(
+    r"<?_*(?:g?omp|openmp|kmpc?)[ _.:](?:\w*[ _.:])?(barrier|idle|wait)", re.IGNORECASE
+)
+"""Names of waiting in runtime systems of OpenMP, such as ``OpenMP_Implicit_Barrier``."""
 
 
 def known_region(name: str) -> Region:
@@ -30,6 +34,9 @@ def known_region(name: str) -> Region:
     if construct:
         word = construct[1]
         return Region(name, paradigm="openmp", role=_OPENMP_ROLES.get(word, word))
+    waiting = _WAITING.match(name)
+    if waiting:
+        return Region(name, paradigm="openmp", role=waiting[1].lower())
     return Region(name)
 
 

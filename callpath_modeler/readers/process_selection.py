@@ -26,6 +26,7 @@ from callpath_modeler.profile.schema import (
     Region,
 )
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, Reduced, ThreadSource
+from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
 from callpath_modeler.readers.process_clusters import ProcessTimes, groups_of_processes
 from callpath_modeler.readers.rank_conditions import RankCondition
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
@@ -191,19 +192,20 @@ class GroupedProfile:
             If the file cannot be read.
         """
         declared = next(each for each in self._source.metrics if each.metric.name == metric)
-        fold = Fold.MAX if declared.metric.is_time else Fold.SUM
-        paths = len(self._source.call_tree)
+        fold, paths = fold_of(declared), len(self._source.call_tree)
         reducers = None
         for rows, block, process in self._blocks(metric, paths):
             if reducers is None:
-                reducers = [self._reducer(k, process, paths, fold, over_locations)
+                columns = self._with_longest(process, fold)
+                reducers = [self._reducer(k, columns, paths, fold, over_locations)
                             for k in (*self._used, None)]  # fmt: skip
             for reducer in reducers:
                 reducer.add(rows, block)
                 reducer.add_to_total(block)
         assert reducers is not None, "a profile has call paths"
         whole = reducers[-1]
-        run_time = whole.largest_total() if declared.metric.is_time else float("nan")
+        is_run_time = declared.metric.can_be_run_time
+        run_time = whole.largest_total() if is_run_time else float("nan")
         if not self._names:
             found = reducers[0]
             return Reduced(found.values, found.total(), found.imbalance, run_time)
@@ -227,13 +229,21 @@ class GroupedProfile:
             sums = self._source.sums_of_threads(metric, group, len(rows))
             yield rows, sums.values, sums.process
 
+    def _with_longest(self, process: IntArray, fold: Fold) -> Columns:
+        """Return the threads of all processes, with the longest ones if `fold` needs them."""
+        assert isinstance(self._source, ThreadSource), "checked by ProcessSelection"
+        columns = Columns.of(process)
+        if fold is not Fold.LONGEST:
+            return columns
+        paths = len(self._source.call_tree)
+        return with_longest_threads(columns, self._source, self._source.metrics, paths)
+
     def _reducer(
-        self, group: int | None, process: IntArray, paths: int, fold: Fold, reduction: Reduction
+        self, group: int | None, columns: Columns, paths: int, fold: Fold, reduction: Reduction
     ) -> Reducer:
         """Return the reducer of a group; None = all selected processes."""
         is_used = self._group >= 0 if group is None else self._group == group
-        columns = Columns.of(np.where(is_used[process], process, -1))
-        return Reducer(paths, columns, fold, reduction)
+        return Reducer(paths, columns.of_processes(is_used), fold, reduction)
 
 
 def _of_threads(declared: DeclaredMetric) -> DeclaredMetric:
@@ -306,7 +316,6 @@ def process_times(source: ProfileSource, metric: str) -> ProcessTimes:
     group = np.full(len(tree), -1, np.intp)
     group[rows] = np.arange(len(rows))
     sums = source.sums_of_threads(metric, group, len(rows))
-    starts = np.flatnonzero(np.diff(sums.process, prepend=-1))
-    slowest = np.maximum.reduceat(sums.values, starts, axis=1)
+    columns = with_longest_threads(Columns.of(sums.process), source, source.metrics, len(tree))
     names = tuple(tree.path(int(row)) for row in rows)
-    return ProcessTimes(names, slowest.T, float(mean.sum()))
+    return ProcessTimes(names, columns.fold(sums.values, Fold.LONGEST).T, float(mean.sum()))

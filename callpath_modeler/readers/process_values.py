@@ -21,6 +21,7 @@ from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, Reduction
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, ThreadSource, ThreadSums
 from callpath_modeler.readers.declared_units import DeclaredUnits
+from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
 from callpath_modeler.readers.reductions import Columns, Fold, statistic
 from callpath_modeler.readers.runs import LARGEST
 
@@ -38,7 +39,7 @@ class ProcessValues:
     ----------
     metric : the metric, with its unit
     ranks : intp [processes] MPI ranks, ascending
-    values : float64 [processes] one value per process, SI base units: of times the slowest thread,
+    values : float64 [processes] one value per process, SI base units: of times the longest thread,
         of other metrics the sum of the threads; NaN = no valid value
     threads : intp [processes] number of threads
     lowest, highest : float64 [processes] smallest and largest value of the threads of a process
@@ -151,11 +152,14 @@ def _values_at_once(
     before = {*source.findings()}
     sums = source.sums_of_threads(declared.metric.name, group, len(codes)) if len(codes) else None
     findings = tuple(each for each in source.findings() if each not in before)
+    columns = None if sums is None else Columns.of(sums.process)
+    if columns is not None and fold_of(declared) is Fold.LONGEST:
+        columns = with_longest_threads(columns, source, source.metrics, len(rows))
     # Reading where processes ran takes long, and is the same for all choices.
     placement = cache(partial(_placement_of, source))
     found: list[ProcessValues | DataError] = []
     for number, (choice, error) in enumerate(zip(choices, refused, strict=True)):
-        if error is not None or sums is None:
+        if error is not None or sums is None or columns is None:
             found.append(error or _absent())
             continue
         bits = codes >> (2 * number) & 3
@@ -165,7 +169,8 @@ def _values_at_once(
         try:
             found.append(
                 _of_choice(
-                    placement, stated, declared, choice, own, whole, occurrences, selected, findings
+                    *(placement, columns, stated, declared, choice, own, whole),
+                    *(occurrences, selected, findings),
                 )
             )
         except DataError as changed:
@@ -195,6 +200,7 @@ def _placement_of(source: ProfileSource) -> Placement | None:
 
 def _of_choice(
     placement_of: Callable[[], Placement | None],
+    columns: Columns,
     stated: DeclaredUnits,
     declared: DeclaredMetric,
     choice: ValueChoice,
@@ -209,18 +215,17 @@ def _of_choice(
     Parameters
     ----------
     placement_of : returns the ranks and nodes of the processes, if the profile states them
+    columns : the threads of each process, with the longest ones
     checked, sums : sums of threads over the compared call path, and over all chosen ones
     occurrences : number of call paths of the run that share the compared row
     """
     factor = stated.factors.get(declared.metric.name, 1.0)
-    columns = Columns.of(sums.process)
-    fold = Fold.MAX if declared.metric.is_time else Fold.SUM
+    fold = fold_of(declared)
     kept = np.arange(columns.processes) if selected is None else np.flatnonzero(selected)
-    is_exact = declared.metric.is_time and columns.threads > 1
     if not findings:
         of_checked = checked.values.sum(axis=0)[np.newaxis] * factor
         own = columns.fold(of_checked, fold)[:, kept]
-        _compare(own, choice, occurrences, adds_up=not is_exact)
+        _compare(own, choice, occurrences)
     whole = sums.values * factor
     whole[whole > LARGEST] = np.nan
     placement = placement_of()
@@ -252,14 +257,14 @@ def _additive(declared: Sequence[DeclaredMetric], name: str) -> DeclaredMetric:
     return found
 
 
-def _compare(own: FloatArray, expected: ValueChoice, occurrences: int, *, adds_up: bool) -> None:
+def _compare(own: FloatArray, expected: ValueChoice, occurrences: int) -> None:
     """Raise `DataError` if the processes have another value than the experiment.
 
-    A maximum of several call paths that share a row is no sum of their maxima.
+    Only means and sums of several call paths that share a row add up.
     """
     if not occurrences or np.isnan(expected.value) or not np.isfinite(own).all():
         return
-    if occurrences > 1 and not (adds_up and expected.reduction in _ADDING):
+    if occurrences > 1 and expected.reduction not in _ADDING:
         return
     with np.errstate(all="ignore"):
         found = float(statistic(own, expected.reduction)[0])

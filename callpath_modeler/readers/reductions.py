@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.noticed import Noticed
 
@@ -26,9 +26,20 @@ _THE_VALUE_ITSELF = frozenset(
 """Reductions that leave a single value as it is, to the last digit."""
 
 
-class Fold(Enum):
-    """Statistic over the threads of a process."""
+OF_THE_FIRST = 0.02
+"""Relative difference of the totals of two threads that clocks and samples explain."""
 
+
+class Fold(Enum):
+    """Statistic over the threads of a process.
+
+    Attributes
+    ----------
+    LONGEST : the value of the longest thread, so that call paths add up to the time of this thread
+    MAX, SUM, MIN : statistic of each call path on its own
+    """
+
+    LONGEST = "longest"
     MAX = "max"
     SUM = "sum"
     MIN = "min"
@@ -45,12 +56,14 @@ class Columns:
     threads : largest number of threads in a process
     layers : for the first, second, ... thread: the processes that have such a thread, and its
         columns
+    longest : intp [processes] column of the longest thread of each process; None = not known
     """
 
     stored: int
     processes: int
     threads: int
     layers: tuple[tuple[Place, Place], ...]
+    longest: IntArray | None = None
 
     @property
     def threads_in_order(self) -> tuple[IntArray, IntArray]:
@@ -96,6 +109,34 @@ class Columns:
         )
         return cls(len(process), len(called), threads, layers)
 
+    def with_longest(self, totals: FloatArray) -> Columns:
+        """Return the same columns, with the longest thread of each process.
+
+        This thread gives the time of its process, because threads run side by side. The first
+        thread calls the others and MPI. Therefore it is the longest one, unless another thread is
+        clearly longer. Otherwise clocks and samples would decide it.
+
+        Parameters
+        ----------
+        totals : [stored columns] time of each thread; NaN = not known
+        """
+        process, column = self.threads_in_order
+        known = np.nan_to_num(totals)[column]
+        begins = np.flatnonzero(np.diff(process, prepend=-1))
+        # The stable order keeps the first of equal threads in front.
+        order = np.lexsort((-known, process))
+        longest, first = order[begins], begins
+        is_first = known[first] >= (1 - OF_THE_FIRST) * known[longest]
+        return replace(self, longest=column[np.where(is_first, first, longest)])
+
+    def of_processes(self, is_used: BoolArray) -> Columns:
+        """Return the columns of some processes, [processes] = True, in blocks of the same width."""
+        process, column = self.threads_in_order
+        number = np.full(self.stored, -1, np.intp)
+        number[column] = np.where(is_used[process], process, -1)
+        longest = None if self.longest is None else self.longest[is_used]
+        return replace(Columns.of(number), longest=longest)
+
     def fold(self, block: FloatArray, how: Fold) -> FloatArray:
         """Return one value per process, [rows, processes].
 
@@ -105,10 +146,19 @@ class Columns:
         ----------
         block : [rows, stored columns]; NaN = missing
         how : statistic over the threads of a process
+
+        Raises
+        ------
+        ValueError
+            If the longest threads are needed, but not known.
         """
         processes, columns = self.layers[0]
         if len(self.layers) == 1:
             return block[:, columns]
+        if how is Fold.LONGEST:
+            if self.longest is None:
+                raise ValueError("the longest thread of each process is not known")
+            return block[:, self.longest]
         combine = _combine(how)
         folded = np.array(block[:, columns])
         for processes, columns in self.layers[1:]:
@@ -122,7 +172,7 @@ def _combine(how: Fold) -> Callable[[FloatArray, FloatArray], FloatArray]:
             return np.fmax
         case Fold.MIN:
             return np.fmin
-        case Fold.SUM:
+        case _:
             return _add
 
 
@@ -281,6 +331,10 @@ class Reducer(BlockSink):
         folded = self._columns.fold(block, self._fold)
         values = self.values[rows] = self._statistic(block, folded, missing=not plain)
         self._rows.append(rows)
+        if self._fold is Fold.LONGEST and self._columns.threads > 1:
+            others = np.flatnonzero(~(folded > 0).any(axis=1))
+            largest = np.fmax.reduce(block[others][:, self._columns.used], axis=1)
+            self.noticed.add_others(rows[others], largest)
         if self.imbalance is not None:
             self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
 
@@ -337,7 +391,8 @@ class Reducer(BlockSink):
     def largest_total(self) -> float:
         """Return the largest total of a process; for durations, this is the run time."""
         self.end_section()
-        return float(self._columns.fold(self._total[np.newaxis], self._fold).max())
+        fold = Fold.MAX if self._fold is Fold.LONGEST else self._fold
+        return float(self._columns.fold(self._total[np.newaxis], fold).max())
 
     def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:
         with np.errstate(all="ignore"):

@@ -232,11 +232,14 @@ def read_run(
     if run.repetition is not None:
         file = replace(file, repetition=run.repetition)
     stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
-    declared = stated.declared
+    alone = _sums_of_one_thread(stated.declared, metrics or (), source.extent)
+    declared = (*stated.declared, *(each.of_all_threads() for each in alone.values()))
     values: dict[str, Reduced] = {}
     noticed: list[Finding] = []
     for metric in _wanted(declared, metrics, requirements=requirements):
-        found = stated.converted(metric, source.reduce(metric, reduction), reduction)
+        own = alone[metric].metric.name if metric in alone else metric
+        found = stated.converted(own, source.reduce(own, reduction), reduction)
+        found = replace(found, run_time=float("nan")) if metric in alone else found
         values[metric], beyond = _sensible(found)
         if beyond:
             message = f"{metric}: {counted(beyond, 'value')} beyond {LARGEST:g}"
@@ -268,6 +271,21 @@ def read_run(
         parts,
         of_lines,
     )
+
+
+def _sums_of_one_thread(
+    declared: Sequence[DeclaredMetric], metrics: Sequence[str], extent: Extent
+) -> dict[str, DeclaredMetric]:
+    """Return the times of a run with one thread per process that are sums over threads as well.
+
+    Other runs of the series may have several threads. Only requested metrics are returned, by the
+    names of the sums.
+    """
+    if extent.threads != 1:
+        return {}
+    times = (each for each in declared if each.metric.can_be_run_time and each.status.is_readable)
+    sums = {each.metric.of_all_threads().name: each for each in times}
+    return {name: each for name, each in sums.items() if name in metrics}
 
 
 def _line_costs(

@@ -167,7 +167,8 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
     if not runs and is_unknown(answer.program_trust):
         amount = style.interval(low, high, metric.unit)
         known[-1] = f"{percent(fitted.models.confidence)} band"
-    if metric.is_time and not metric.is_on_gpu_streams and _CLOCK.match(metric.name):
+    is_beside = metric.is_on_gpu_streams or metric.is_of_all_threads
+    if metric.is_time and not is_beside and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
         said = f"{name}: {metric.name} = {amount}"

@@ -186,7 +186,8 @@ class _Shown:
             if others.any():
                 lines.append(f"Other values: {_listed(self.numbers[others])}.")
         if any((each.threads > 1).any() for each in profile.values):
-            of = "its slowest thread" if profile.metric.is_time else "the sum of its threads"
+            is_one = profile.metric.can_be_run_time
+            of = "its longest thread" if is_one else "the sum of its threads"
             lines.append(f"The value of a process is that of {of}.")
         return [*lines, *(f"not shown: {run}: {why}" for run, why in profile.skipped.items())]
 

@@ -23,6 +23,8 @@ from callpath_modeler.readers.base import (
     ThreadSource,
     opened_runs,
 )
+from callpath_modeler.readers.longest_threads import with_longest_threads
+from callpath_modeler.readers.reductions import Columns, Fold
 from callpath_modeler.readers.runs import ReadRun
 
 CLOSE = 1e-9
@@ -134,8 +136,10 @@ def check_call_sites(source: ProfileSource) -> None:
     joined, separate = unify([source.call_tree, without_call_sites(apart.call_tree)]).rows
     for metric in (d.metric for d in readable(source) if d.metric.additive):
         reduction = next(r for r in reductions(source) if r in SUMS)
-        # Times are those of the slowest thread, whose sum depends on what is joined.
-        equal = not metric.is_time or source.extent.threads == 1
+        # Maxima over GPU streams, and over threads that the profile does not count, depend on what
+        # is joined.
+        several = source.extent.threads == 0 or metric.is_on_gpu_streams
+        equal = not (metric.is_time and several)
         rows = max(joined.max(), separate.max()) + 1
         of_all, of_each = (
             np.bincount(place, np.nan_to_num(each.reduce(metric.name, reduction).exclusive), rows)
@@ -191,9 +195,8 @@ def check_sums_of_threads(source: ProfileSource, metric: Metric) -> None:
     for number in range(3):
         expected = alone.values[group == number].sum(axis=0)
         np.testing.assert_allclose(some.values[number], expected, rtol=CLOSE, atol=1e-300)
-    begins = np.flatnonzero(np.diff(process, prepend=-1))
-    fold = np.maximum if metric.is_time else np.add
-    folded = fold.reduceat(alone.values, begins, axis=1)
+    columns = with_longest_threads(Columns.of(process), source, source.metrics, rows)
+    folded = columns.fold(alone.values, Fold.LONGEST if metric.can_be_run_time else Fold.SUM)
     for how in {Reduction.MAX, Reduction.SUM} & set(reductions(source)):
         expected = np.nan_to_num(source.reduce(metric.name, how).exclusive)
         found = folded.max(axis=1) if how is Reduction.MAX else folded.sum(axis=1)

@@ -14,6 +14,8 @@ MAGIC = "__rec="
 RANK = "mpi.rank"
 THREADS = ("omp.thread.id", "pthread.id", "thread.id")
 """Attributes with the thread of a record."""
+WAITS = "omp.sync"
+"""Attribute of the construct in which a thread waits, such as ``barrier``."""
 REGIONS = ("path", "region", "function", "annotation", "loop", "mpi.function")
 """Attributes whose values are nested regions."""
 FUNCTIONS = "source.function#callpath.address"
@@ -24,8 +26,8 @@ SAMPLES = "sourceloc#cali.sampler.pc"
 """Attribute of the source lines of the samples."""
 _PLACE = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 CHANNELS = ("spot.channel", "channel")
-LABELS = frozenset({RANK, *THREADS, *CHANNELS})
-"""Attributes with the process, thread or channel of a record."""
+LABELS = frozenset({RANK, *THREADS, WAITS, *CHANNELS})
+"""Attributes with the process, thread, waiting or channel of a record."""
 _SERIES = "timeseries"
 """Channel that repeats the profile by slices of time."""
 
@@ -100,6 +102,7 @@ class Contents:
     node : call path of each record; `ROOT` = outside all regions
     rank : MPI rank of each record; None = unknown
     thread : number of the thread by record, if it is known
+    wait : construct in which the thread waits, by record
     columns : values by attribute
     quantities : descriptions of attributes
     globals : metadata of the run
@@ -116,6 +119,7 @@ class Contents:
         self.node: list[int] = []
         self.rank: list[int | None] = []
         self.thread: dict[int, int] = {}
+        self.wait: dict[int, str] = {}
         self.columns: dict[str, RecordColumn] = {}
         self.quantities: dict[str, Quantity] = {}
         self.globals: dict[str, str] = {}
@@ -147,6 +151,12 @@ class Contents:
             raise MalformedError(f"more than {_MOST_COPIED:,} copies of call paths")
         return node
 
+    def move_waits(self) -> None:
+        """Give waiting in OpenMP a call path of its own, below the region that waits."""
+        for record, construct in self.wait.items():
+            self.node[record] = self.path(self.node[record], f"!$omp {construct}")
+        self.wait.clear()
+
     def place(self, record: int, place: SourcePlace) -> None:
         """Set the source line of a record, unless it is not known."""
         if place.line != NO_LINE:
@@ -162,7 +172,7 @@ class Contents:
         Parameters
         ----------
         node : call path, or `ROOT`
-        labels : rank, thread and channel of the record
+        labels : rank, thread, waiting and channel of the record
 
         Raises
         ------
@@ -177,6 +187,8 @@ class Contents:
             thread = next((name for name in THREADS if name in labels), None)
             if thread is not None:
                 self.thread[len(self.node)] = _number(thread, labels[thread], _MOST_THREADS)
+            if WAITS in labels:
+                self.wait[len(self.node)] = labels[WAITS]
         self.node.append(node)
         self.rank.append(rank)
         return len(self.node) - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -25,8 +26,17 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
+from callpath_modeler.readers.longest_threads import note_others, run_time_metric
+from callpath_modeler.readers.noticed import Noticed
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
-from callpath_modeler.readers.reductions import imbalance, is_plain, statistic, statistic_of_present
+from callpath_modeler.readers.reductions import (
+    Columns,
+    Fold,
+    imbalance,
+    is_plain,
+    statistic,
+    statistic_of_present,
+)
 from cpmodel_caliper.contents import Contents, SourcePlace
 from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages
@@ -59,9 +69,13 @@ class CaliperProfile:
             self._per_process = True
             self._leave_out_others()
         self._places = RecordLocations(contents, self._ranks, per_process=self._per_process)
-        self._tree, self._row_of = _tree(contents)
         found = stored_metrics(contents, per_process=self._per_process)
+        if not any(stored.inclusive for stored in found):
+            # An inclusive value contains that of all records below it, whether they wait or not.
+            contents.move_waits()
+        self._tree, self._row_of = _tree(contents)
         self._stored = {stored.metric.name: stored for stored in found}
+        self._add_sums_of_threads()
         # A metric is a table of all call paths and all processes.
         cells = len(self._tree) * self._places.columns * max(1, len(self._stored))
         InputLimits.of(Path(subject)).check(Work.CELLS, cells, "record fewer processes in one file")
@@ -139,11 +153,11 @@ class CaliperProfile:
         stored = self._stored[metric]
         if stored.note:
             raise KeyError(metric)
-        is_time = stored.metric.is_time
-        exclusive, total = self._exclusive(stored)
+        exclusive, of_threads = self._exclusive(stored)
         values, reduced = self._statistic(stored, exclusive, over_locations)
-        total = self._places.folded(total, slowest=is_time)
-        run_time = self._run_time(stored, total)
+        total = self._folded(stored, of_threads)
+        run_time = self._run_time(stored, of_threads)
+        self._note_others(stored, exclusive, float(of_threads.max()))
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             maxima = self._maxima(stored)
             uneven = None if maxima is None else maxima.imbalance(reduced)
@@ -156,6 +170,15 @@ class CaliperProfile:
             uneven = imbalance(values, reduced, over_locations, missing=missing).astype(np.float32)
         return Reduced(reduced, whole, uneven, run_time)
 
+    def _note_others(self, stored: Stored, exclusive: FloatArray, longest: float) -> None:
+        """Note the call paths that only other threads than the longest ones run."""
+        if not stored.metric.can_be_run_time or self._columns.threads == 1:
+            return
+        others = np.flatnonzero(~(self._folded(stored, exclusive) > 0).any(axis=1))
+        noticed = Noticed()
+        noticed.add_others(others, np.fmax.reduce(exclusive[others], axis=1))
+        note_others(self._notices, stored.metric.name, noticed, self._tree, longest)
+
     def _statistic(
         self, stored: Stored, values: FloatArray, over_locations: Reduction
     ) -> tuple[FloatArray, FloatArray]:
@@ -165,13 +188,28 @@ class CaliperProfile:
         ----------
         values : [n, threads]
         """
-        values = self._places.folded(values, slowest=stored.metric.is_time)
+        values = self._folded(stored, values)
         if over_locations is Reduction.MEAN and self._is_summed(stored):
             return values, values[:, 0] / self._extent.processes
         with np.errstate(all="ignore"):
             if is_plain(values):
                 return values, statistic(values, over_locations)
             return values, statistic_of_present(values, over_locations)
+
+    def _folded(self, stored: Stored, values: FloatArray) -> FloatArray:
+        """Return values per process, [..., processes], from values per thread."""
+        fold = Fold.LONGEST if stored.metric.can_be_run_time else Fold.SUM
+        folded = self._columns.fold(values.reshape(-1, values.shape[-1]), fold)
+        return folded.reshape(*values.shape[:-1], self._columns.processes)
+
+    @cached_property
+    def _columns(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        columns = Columns.of(self._places.process)
+        name = run_time_metric(self.metrics)
+        if columns.threads == 1 or not name:
+            return columns
+        return columns.with_longest(self._exclusive(self._stored[name])[0].sum(axis=0))
 
     def line_costs(self, metric: str, over_locations: Reduction) -> LineCosts:
         """Return the exclusive values of the lines of samples, for each call path.
@@ -247,8 +285,8 @@ class CaliperProfile:
         return Placement(np.array(self._ranks, np.intp), unknown.nodes)
 
     def _run_time(self, stored: Stored, total: FloatArray) -> float:
-        """Return the time of the slowest process; NaN = unknown."""
-        if not stored.metric.is_time:
+        """Return the time of the slowest process, from totals [threads]; NaN = unknown."""
+        if not stored.metric.can_be_run_time:
             return float("nan")
         if self._is_summed(stored):
             maxima = self._maxima(stored)
@@ -309,6 +347,14 @@ class CaliperProfile:
             measured[row, place] = True
             table[~measured] = np.nan
         return table
+
+    def _add_sums_of_threads(self) -> None:
+        """Add the sums over threads of the time that decides which thread is longest."""
+        name = run_time_metric(self.metrics)
+        if name and self._places.threads > 1:
+            stored = self._stored[name]
+            metric = stored.metric.of_all_threads()
+            self._stored[metric.name] = replace(stored, metric=metric)
 
     def _set_aside_other_flavours(self) -> None:
         """Exclude metrics that are not sums over processes if other metrics are."""

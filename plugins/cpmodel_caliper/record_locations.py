@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import IntArray
 from cpmodel_caliper.contents import Contents
 
 
@@ -52,15 +52,3 @@ class RecordLocations:
         starts = np.zeros(self.columns, np.intp)
         starts[self._starts] = 1
         return np.cumsum(starts) - 1
-
-    def folded(self, values: FloatArray, *, slowest: bool) -> FloatArray:
-        """Return values per process, [..., processes], from values per thread.
-
-        Parameters
-        ----------
-        slowest : whether to use the maximum over threads instead of the sum
-        """
-        if values.shape[-1] == len(self._starts):
-            return values
-        fold = np.maximum if slowest else np.add
-        return fold.reduceat(values, self._starts, axis=-1)

@@ -18,12 +18,14 @@ class Location:
     rank : rank of its process; -1 = the database has no ranks
     on_gpu : whether it is an accelerator stream
     node : name of the compute node, or ""
+    thread : number of the thread in its process; the first one started the others
     """
 
     number: int
     rank: int
     on_gpu: bool
     node: str = ""
+    thread: int = 0
 
 
 Processes = tuple[tuple[Location, ...], ...]
@@ -58,4 +60,7 @@ def _by_rank(locations: Sequence[Location]) -> Processes:
     ranks: dict[int, list[Location]] = {}
     for place in locations:
         ranks.setdefault(place.rank, []).append(place)
-    return tuple(tuple(ranks[rank]) for rank in sorted(ranks))
+    # Databases have the profiles in any order.
+    return tuple(
+        tuple(sorted(ranks[rank], key=lambda place: place.thread)) for rank in sorted(ranks)
+    )

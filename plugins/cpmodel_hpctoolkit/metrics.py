@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
+from callpath_modeler.readers.longest_threads import fold_of
 from callpath_modeler.readers.reductions import Fold
 
 _NAME_AND_UNIT = re.compile(r"(.+) \(([^()]+)\)")
@@ -52,7 +53,7 @@ class StoredMetric:
     @property
     def fold(self) -> Fold:
         """Return the reduction from threads to a process."""
-        return Fold.MAX if self.declared.metric.is_time else Fold.SUM
+        return fold_of(self.declared)
 
 
 def declare(measures: Iterable[Measure]) -> dict[str, StoredMetric]:

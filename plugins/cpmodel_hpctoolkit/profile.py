@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,8 +19,13 @@ from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
+from callpath_modeler.readers.longest_threads import (
+    note_others,
+    run_time_metric,
+    with_longest_threads,
+)
 from callpath_modeler.readers.noticed import Noticed
-from callpath_modeler.readers.reductions import Fold
+from callpath_modeler.readers.reductions import Columns, Fold
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet
@@ -106,10 +112,18 @@ class HpctoolkitProfile:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.stored = declare(database.measures)
+        self._add_sums_of_threads()
         self._notices = Notices(str(database.path))
         streams = sum(len(process) for process in database.places.streams)
         if streams and any(stored.measure.on_gpu for stored in self.stored.values()):
             note_streams(self._notices, streams)
+
+    def _add_sums_of_threads(self) -> None:
+        """Add the sums over threads of the time that decides which thread is longest."""
+        name = run_time_metric(self.metrics)
+        if name and any(len(threads) > 1 for threads in self.database.places.threads):
+            declared = self.stored[name].declared.of_all_threads()
+            self.stored[declared.metric.name] = replace(self.stored[name], declared=declared)
 
     def with_call_sites(self) -> HpctoolkitProfile:
         """Return the same profile, in which calls from several lines are several call paths."""
@@ -161,6 +175,8 @@ class HpctoolkitProfile:
         self._note(metric, noticed)
         # Imbalance is a ratio, so it has no unit to convert.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
+        if not np.isnan(found.run_time):
+            note_others(self._notices, metric, noticed, self.call_tree, found.run_time)
         run_time = found.run_time * stored.scale
         if stored.measure.on_gpu:
             run_time = float("nan")
@@ -262,13 +278,31 @@ class HpctoolkitProfile:
             return found.column, found.total
 
         paths = len(self.call_tree)
-        reduced = reduce_processes(processes, read, paths, stored.fold, reduction)
+        longest = self._longest if stored.fold is Fold.LONGEST else ()
+        has_others = bool(longest) and places.extent.threads > 1
+        reduced = reduce_processes(
+            *(processes, read, paths, stored.fold, reduction, longest),
+            noticed if has_others else None,
+        )
         if lost:
             message = f"{measure.name}: in {lost} locations call paths do not add up to the total"
             self._notices.note("CPM114", message, lost, about=measure.name)
         if not places.streams:
             self._require_all(measure, sum(whole.values()))
         return reduced
+
+    @cached_property
+    def _longest(self) -> Sequence[int]:
+        """Number of the longest thread of each process, in the order of its threads."""
+        processes = self.database.places.threads
+        number = np.repeat(np.arange(len(processes)), [len(threads) for threads in processes])
+        columns = with_longest_threads(
+            Columns.of(number), self, self.metrics, len(self.call_tree)
+        ).longest
+        if columns is None:
+            return [0] * len(processes)
+        begins = np.searchsorted(number, np.arange(len(processes)))
+        return [int(thread) for thread in columns - begins]
 
     def _require_all(self, measure: Measure, found: float) -> None:
         """Raise an error if values of locations do not add up to the stored sum."""

@@ -125,17 +125,19 @@ class ProfileFile:
 
     def _location(self, at: int) -> Location:
         (count,) = self._file.unpack(_TUPLE, at, "an identifier tuple")
-        rank, node, on_gpu = -1, "", False
+        rank, node, on_gpu, thread = -1, "", False, 0
         parts = self._file.read(at + 8, count * _IDENTIFIER.size, "an identifier tuple")
         for kind, flags, logical, physical in _IDENTIFIER.iter_unpack(parts):
             name = self._kinds[kind] if kind < len(self._kinds) else ""
             if name == "RANK":
                 rank = logical
+            elif name == "THREAD":
+                thread = logical
             elif name == "NODE":
                 # The names of files of older databases have the host id in this form.
                 node = f"{physical if flags & _IS_PHYSICAL else logical:08x}"
             on_gpu |= name in _ACCELERATORS
-        return Location(len(self.profiles) - 1, rank, on_gpu, node)
+        return Location(len(self.profiles) - 1, rank, on_gpu, node, thread)
 
     def whole(self, profile: Profile) -> dict[int, float]:
         """Return the values of the whole program by number of the metric."""

@@ -47,7 +47,13 @@ _TOGETHER = 1 << 18
 
 
 def reduce_processes(
-    processes: Processes, read: Read, call_paths: int, fold: Fold, reduction: Reduction
+    processes: Processes,
+    read: Read,
+    call_paths: int,
+    fold: Fold,
+    reduction: Reduction,
+    longest: Sequence[int] = (),
+    noticed: Noticed | None = None,
 ) -> Reduced:
     """Return values that are folded over threads, and then reduced over processes.
 
@@ -57,40 +63,83 @@ def reduce_processes(
     read : function that returns the values of a location
     call_paths : number of call paths
     fold : reduction from threads to a process
+    longest : [processes] number of the longest thread of each process; needed if `fold` uses it
+    noticed : counts of call paths that only other threads than the longest ones run
     """
     totals = np.empty((1, len(processes)))
+    largest = np.empty(len(processes))
+    threads = _Threads(processes, read, call_paths, fold, longest)
+    if noticed is not None:
+        threads.beside = np.zeros(call_paths), np.zeros(call_paths)
     beside = []
     if len(processes) > 1 and reduction is not Reduction.IMBALANCE:
         beside.append(_Running(call_paths, Reduction.IMBALANCE))
     if reduction is Reduction.MEDIAN:
-        values = _by_blocks(processes, read, call_paths, fold, totals, beside)
+        values = _by_blocks(threads, call_paths, totals, largest, beside)
     else:
         running = _Running(call_paths, reduction)
-        for k, process in enumerate(processes):
-            column, totals[0, k] = _folded(process, read, fold, call_paths)
+        for k in range(len(processes)):
+            column, totals[0, k], largest[k] = threads.folded(k)
             for each in (running, *beside):
                 each.add(column)
         values = running.result()
+    if noticed is not None and threads.beside is not None:
+        of_longest, of_others = threads.beside
+        others = np.flatnonzero(of_longest == 0)
+        noticed.add_others(others, of_others[others])
     uneven = beside[0].result().astype(np.float32) if beside else None
     with np.errstate(all="ignore"):
         total = float(statistic_of_present(totals, reduction)[0])
         # Counts are summed over threads. Only durations have a slowest process.
-        run_time = float(np.nanmax(totals)) if fold is Fold.MAX else float("nan")
+        run_time = float("nan") if fold is Fold.SUM else float(np.nanmax(largest))
         return Reduced(values, total, uneven, run_time)
 
 
-def _folded(
-    process: tuple[Location, ...], read: Read, fold: Fold, call_paths: int
-) -> tuple[Column, float]:
-    column, total = read(process[0])
-    for thread in process[1:]:
-        more, of_thread = read(thread)
-        first, second, rows = _aligned(column, more, call_paths)
-        if fold is Fold.MAX:
-            column, total = Column(np.fmax(first, second), rows), max(total, of_thread)
-        else:
-            column, total = Column(_added(first, second), rows), total + of_thread
-    return column, total
+@dataclass(slots=True)
+class _Threads:
+    """The threads of each process, and how they are folded; see `reduce_processes`.
+
+    Attributes
+    ----------
+    beside : [call paths] largest values of the longest threads, and of the others; None = not
+        needed
+    """
+
+    processes: Processes
+    read: Read
+    call_paths: int
+    fold: Fold
+    longest: Sequence[int]
+    beside: tuple[FloatArray, FloatArray] | None = None
+
+    def folded(self, number: int) -> tuple[Column, float, float]:
+        """Return the values of a process, their total, and the largest total of a thread."""
+        process = self.processes[number]
+        column, total = self.read(process[0])
+        largest = total
+        self._note(number, 0, column)
+        for thread, location in enumerate(process[1:], start=1):
+            more, of_thread = self.read(location)
+            largest = max(largest, of_thread)
+            self._note(number, thread, more)
+            if self.fold is Fold.LONGEST:
+                if thread == self.longest[number]:
+                    column, total = more, of_thread
+                continue
+            first, second, rows = _aligned(column, more, self.call_paths)
+            if self.fold is Fold.MAX:
+                column, total = Column(np.fmax(first, second), rows), largest
+            else:
+                column, total = Column(_added(first, second), rows), total + of_thread
+        return column, total, largest
+
+    def _note(self, process: int, thread: int, column: Column) -> None:
+        """Note the values of a thread, for call paths that only other threads run."""
+        if self.beside is None:
+            return
+        largest = self.beside[thread != self.longest[process]]
+        rows = slice(None) if column.rows is None else column.rows
+        largest[rows] = np.fmax(largest[rows], column.values)
 
 
 def _aligned(
@@ -208,11 +257,10 @@ class _Running:
 
 
 def _by_blocks(
-    processes: Processes,
-    read: Read,
+    threads: _Threads,
     call_paths: int,
-    fold: Fold,
     totals: FloatArray,
+    largest: FloatArray,
     beside: Sequence[_Running],
 ) -> FloatArray:
     """Return the medians. Everything is read once for each block of call paths.
@@ -221,11 +269,11 @@ def _by_blocks(
     ----------
     beside : other results that get all processes in the same pass
     """
-    values = np.empty(call_paths)
-    for first, stop in _blocks(call_paths, len(processes)):
-        block = np.empty((stop - first, len(processes)))
-        for k, process in enumerate(processes):
-            column, totals[0, k] = _folded(process, read, fold, call_paths)
+    values, processes = np.empty(call_paths), len(threads.processes)
+    for first, stop in _blocks(call_paths, processes):
+        block = np.empty((stop - first, processes))
+        for k in range(processes):
+            column, totals[0, k], largest[k] = threads.folded(k)
             block[:, k] = column.of_all(call_paths)[first:stop]
             for each in beside if first == 0 else ():
                 each.add(column)

@@ -194,7 +194,7 @@ def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
     places = LocationSet.of(
         [
-            Location(number, int(name[1]), int(name[2]) >= _FIRST_STREAM, name[3])
+            Location(number, int(name[1]), int(name[2]) >= _FIRST_STREAM, name[3], int(name[2]))
             for number, (_, name) in enumerate(stored or traced)
         ]
     )

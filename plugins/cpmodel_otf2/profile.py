@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -24,7 +25,8 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.gpu_streams import no_threads, note_streams
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
+from callpath_modeler.readers.longest_threads import fold_of, note_others, with_longest_threads
+from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from cpmodel_otf2.definitions import (
     KERNELS_REGION,
     PROGRAM_REGION,
@@ -191,8 +193,9 @@ class TraceProfile:
         """
         stored = self._readable(metric)
         declared, locations = stored.declared, stored.replayed
-        fold = Fold.MAX if declared.metric.is_time else Fold.SUM
-        reducer = Reducer(len(self._tree), locations.columns, fold, over_locations)
+        is_run_time = declared.metric.can_be_run_time
+        columns = self._with_longest if is_run_time else locations.columns
+        reducer = Reducer(len(self._tree), columns, fold_of(declared), over_locations)
         for rows, block in self._blocks(stored):
             reducer.mark_missing(block)
             reducer.add(rows, block)
@@ -201,7 +204,8 @@ class TraceProfile:
         self._note_values(metric, reducer)
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         run_time = float("nan")
-        if declared.metric.can_be_run_time:
+        if is_run_time:
+            note_others(self._notices, metric, reducer.noticed, self._tree, reducer.largest_total())
             run_time = reducer.largest_total() * stored.scale
         total = reducer.total() * scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
@@ -241,6 +245,11 @@ class TraceProfile:
             nodes.append(definitions.node_names.get(at, "") if at is not None and is_node else "")
         return Placement.stated(ranks, tuple(nodes))
 
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self.columns, self, self.metrics, len(self._tree))
+
     def _readable(self, metric: str) -> _StoredMetric:
         stored = self._metrics[metric]
         if not stored.declared.status.is_readable:
@@ -261,12 +270,16 @@ class TraceProfile:
             yield rows, locations.block(stored.name, self._rows, first, len(rows))
 
     def _stored(self) -> dict[str, _StoredMetric]:
-        """Return the metrics of threads, and then those of GPU streams, by name."""
+        """Return the metrics of threads, of their sums, and of GPU streams, by name."""
         found, streams = self._of_threads(), self._streams
+        if self.columns.threads > 1:
+            declared = found["time"].declared.of_all_threads()
+            found[declared.metric.name] = replace(found["time"], declared=declared)
         if streams is None:
             return found
         used = streams.names
-        for stored in [each for each in found.values() if each.name in used]:
+        of_threads = [each for each in found.values() if not each.declared.metric.is_of_all_threads]
+        for stored in [each for each in of_threads if each.name in used]:
             declared = stored.declared.on_gpu_streams()
             name = declared.metric.name
             if name in found:

@@ -20,7 +20,11 @@ def verify(path: Path) -> list[Agreement]:
 
     with opened(path) as source:
         ours = TraceProfile(path, source)
-    metrics = [declared.metric.name for declared in ours.metrics if declared.status.is_readable]
+    metrics = [
+        declared.metric.name
+        for declared in ours.metrics
+        if declared.status.is_readable and not declared.metric.is_of_all_threads
+    ]
     try:
         theirs = TraceProfile(path, HighLevelArchive(path))
     except InputError as error:

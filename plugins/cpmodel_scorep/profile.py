@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,18 @@ from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus
 from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
 from callpath_modeler.readers.gpu_streams import no_threads
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Fold, PartOfReduction, Reducer
+from callpath_modeler.readers.longest_threads import (
+    note_others,
+    run_time_metric,
+    with_longest_threads,
+)
+from callpath_modeler.readers.reductions import (
+    BlockSink,
+    Columns,
+    Fold,
+    PartOfReduction,
+    Reducer,
+)
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams
 from cpmodel_scorep.container import ANCHOR, Container
@@ -66,6 +78,7 @@ class CubeProfile:
         self._shared: tuple[Workers, OpenAgain] | None = None
         self._notices = ProfileNotices(str(container.path))
         self.stored = declare(definitions, container, held, self._notices)
+        self._add_sums_of_threads()
         self._add_metrics_of_streams()
         self._notices.of_definitions(
             container, definitions, self.layout, self.metrics, repaired=repaired
@@ -132,7 +145,11 @@ class CubeProfile:
         scale = _scale(stored, over_locations)
         total = reducer.total() * scale if stored.additive else float("nan")
         is_run_time = stored.declared.metric.can_be_run_time
-        run_time = reducer.largest_total() * stored.scale if is_run_time else float("nan")
+        run_time = float("nan")
+        if is_run_time:
+            longest = reducer.largest_total()
+            note_others(self._notices, metric, reducer.noticed, self.call_tree, longest)
+            run_time = longest * stored.scale
         return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
@@ -254,18 +271,40 @@ class CubeProfile:
         return MetricPass(rows, self.layout, stored, visits)
 
     def reducer(
-        self, stored: StoredMetric, reduction: Reduction, absent: float | None = None
+        self,
+        stored: StoredMetric,
+        reduction: Reduction,
+        absent: float | None = None,
+        columns: Columns | None = None,
     ) -> Reducer:
         """Return an empty reducer of a metric.
 
         Parameters
         ----------
         absent : value of call paths without a row; None = zero, or NaN for a minimum
+        columns : result of `columns_for`, if it is known already
         """
-        columns = self._streams if stored.on_gpu and self._streams else self.columns
         if absent is None:
             absent = np.nan if stored.fold is Fold.MIN and not stored.additive else 0.0
-        return Reducer(len(self.call_tree), columns, stored.fold, reduction, absent=absent)
+        fold = Fold.LONGEST if self._is_of_longest(stored) else stored.fold
+        known = self.columns_for(stored) if columns is None else columns
+        return Reducer(len(self.call_tree), known, fold, reduction, absent=absent)
+
+    def columns_for(self, stored: StoredMetric) -> Columns:
+        """Return the columns of the values of a metric."""
+        if self._is_of_longest(stored):
+            return self._with_longest
+        return self._streams if stored.on_gpu and self._streams else self.columns
+
+    def _is_of_longest(self, stored: StoredMetric) -> bool:
+        """Return whether a metric of a process is that of its longest thread."""
+        are_threads = self.definitions.locations.are_threads
+        return are_threads and stored.declared.metric.can_be_run_time
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self.columns, self, self.metrics, len(self.call_tree))
 
     def _note_counter(self, stored: StoredMetric, sink: BlockSink) -> None:
         if stored.kind is MetricKind.INCLUSIVE and stored.is_counter:
@@ -276,6 +315,14 @@ class CubeProfile:
         if not stored.status.is_readable:
             raise KeyError(metric)
         return stored
+
+    def _add_sums_of_threads(self) -> None:
+        """Add the sums over threads of the time that decides which thread is longest."""
+        name = run_time_metric(self.metrics)
+        if name and self.columns.threads > 1 and self.definitions.locations.are_threads:
+            stored = self.stored[name]
+            declared = stored.declared.of_all_threads()
+            self.stored[declared.metric.name] = replace(stored, declared=declared, fold=Fold.SUM)
 
     def _add_metrics_of_streams(self) -> None:
         """Add a metric of GPU streams for each metric that is not zero on all of them."""
@@ -291,7 +338,7 @@ class CubeProfile:
 
     def _is_used_by_streams(self, stored: StoredMetric) -> bool:
         """Return whether a metric with values is not zero on all GPU streams of processes."""
-        if self._streams is None:
+        if self._streams is None or stored.declared.metric.is_of_all_threads:
             return False
         columns = self._streams.used
         try:
@@ -315,10 +362,13 @@ class SharedPass:
     ) -> None:
         self._profile, self._whole = profile, whole
         self._reduction, self._open_again = reduction, open_again
+        # One pass finds the longest threads for all parts.
+        self._columns = profile.columns_for(whole.stored)
 
     def __call__(self, sections: Sequence[Section]) -> PartOfReduction:
         """Return the reduction of neighbouring sections."""
-        reducer = self._profile.reducer(self._whole.stored, self._reduction)
+        stored = self._whole.stored
+        reducer = self._profile.reducer(stored, self._reduction, columns=self._columns)
         return self._whole.part(sections, reducer)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -332,7 +382,10 @@ class SharedPass:
         container, metric = self._profile.container, self._whole.stored.declared.metric.name
         if not container.is_direct:
             raise pickle.PicklingError("the file is read as a whole")
-        return partial, (_part, self._open_again, container.path, metric, self._reduction)
+        return partial, (
+            *(_part, self._open_again, container.path, metric, self._reduction),
+            self._columns,
+        )
 
 
 def _part(
@@ -340,12 +393,13 @@ def _part(
     path: Path,
     metric: str,
     reduction: Reduction,
+    columns: Columns,
     sections: Sequence[Section],
 ) -> PartOfReduction:
     """Return the reduction of some sections of a file that another process has open, too."""
     with open_again(path) as profile:
         whole = profile.metric_pass(profile.stored[metric])
-        return SharedPass(profile, whole, reduction, open_again)(sections)
+        return whole.part(sections, profile.reducer(whole.stored, reduction, columns=columns))
 
 
 def _scale(stored: StoredMetric, reduction: Reduction) -> float:

@@ -29,8 +29,10 @@ _CALLED = re.compile(r"(?<!\w)(\w++)\(\)")
 _LIBRARIES = {"MPI": "mpi", "SHMEM": "shmem", "TAU_SHMEM": "shmem", "PTHREAD": "pthread",
               "TAU_PTHREAD": "pthread", "CUDA": "cuda", "TAU_CUDA": "cuda",
               "TAU_GPU": "cuda", "CUPTI": "cuda"}  # fmt: skip
-_OPENMP_ROLES = ("barrier", "critical", "lock", "ordered", "taskwait", "taskgroup", "loop",
-                 "sections", "single", "master", "workshare", "task", "parallel")  # fmt: skip
+_OPENMP_ROLES = ("barrier", "critical", "lock", "ordered", "taskwait", "taskgroup", "idle",
+                 "thread_worker", "loop", "sections", "single", "master", "workshare", "task",
+                 "parallel")  # fmt: skip
+"""The first ones wait; `thread_worker` is the timer around all others of a worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import PurePosixPath
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
+    PROGRAM,
     DeclaredMetric,
     Extent,
     Metric,
     MetricStatus,
     Reduction,
+    Region,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Reducer
+from callpath_modeler.readers.longest_threads import (
+    fold_of,
+    note_others,
+    run_time_metric,
+    with_longest_threads,
+)
+from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
 from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time
@@ -48,10 +58,16 @@ class TauProfile:
         number = {process: k for k, process in enumerate(processes)}
         self._columns = Columns.of(np.array([number[at[:2]] for at in locations], np.intp))
         self._metrics = _metrics(measurements.metrics)
+        self._of_all_threads = ""
+        name = run_time_metric(self.metrics)
+        if self._columns.threads > 1 and name:
+            self._of_all_threads = Metric(name, "s").of_all_threads().name
+            self._metrics[self._of_all_threads] = self._metrics[name]
         first = measurements.values(measurements.metrics[0])
         self._layout = layout_of(measurements.timers, first, len(locations))
         if not len(self._layout.tree):
             raise InputError(f"{subject}: the profile has no timer", hint=COPY_OR_MEASURE)
+        self._idle_row = self._add_idle_threads(first)
         self._note_layout()
         self._note_missing({location.node for location in locations}, len(processes))
 
@@ -69,7 +85,11 @@ class TauProfile:
             unit = "s" if is_time(metric) else "1"
             status = MetricStatus.DERIVED if note else MetricStatus.DATA
             about = "calls" if not metric else printable(metric)
-            found.append(DeclaredMetric(Metric(name, unit, about), status, note))
+            declared = DeclaredMetric(Metric(name, unit, about), status, note)
+            if name == self._of_all_threads:
+                whole = replace(declared.metric, name=declared.metric.of_threads)
+                declared = replace(declared, metric=whole.of_all_threads())
+            found.append(declared)
         return found
 
     @property
@@ -96,7 +116,7 @@ class TauProfile:
         return self._notices.findings()
 
     def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path; for times, the value of the slowest thread.
+        """Return one exclusive value per call path; for times, the value of the longest thread.
 
         A process without the call path counts as zero.
 
@@ -107,8 +127,10 @@ class TauProfile:
         """
         written, values, column = self._stored(metric)
         factor = _MICROSECONDS if is_time(written) else 1.0
-        fold = Fold.MAX if is_time(written) else Fold.SUM
-        reducer = Reducer(len(self.call_tree), self._columns, fold, over_locations)
+        declared = next(each for each in self.metrics if each.metric.name == metric)
+        is_run_time = declared.metric.can_be_run_time
+        columns = self._with_longest if is_run_time else self._columns
+        reducer = Reducer(len(self.call_tree), columns, fold_of(declared), over_locations)
         total = np.zeros((1, self._columns.stored))
         for rows, block in self._blocks(values, column):
             scaled = block * factor
@@ -119,7 +141,9 @@ class TauProfile:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)
         self._note_values(metric, reducer)
-        return Reduced(reducer.values, reducer.total(), reducer.imbalance)
+        run_time = reducer.largest_total() if is_run_time else float("nan")
+        note_others(self._notices, metric, reducer.noticed, self.call_tree, run_time)
+        return Reduced(reducer.values, reducer.total(), reducer.imbalance, run_time)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.
@@ -146,6 +170,41 @@ class TauProfile:
         # Processes with several contexts have no ranks of their own.
         return Placement.stated(ranks, tuple(hosts.get(each, "") for each in processes))
 
+    def _add_idle_threads(self, values: TimerValues) -> int:
+        """Add a call path for the time of workers outside of all timers; `NONE` = there is none.
+
+        TAU measures the time of a worker from its beginning to its end. Without a timer, it waits
+        for its master.
+
+        Parameters
+        ----------
+        values : values of the first metric
+        """
+        tree = self._layout.tree
+        of_program = self._layout.adds_to[values.timer] == 0
+        workers = of_program & self._is_worker[values.location] & (values.exclusive > 0)
+        if tree.name(0) != PROGRAM or tree.end[0] < len(tree) or not workers.any():
+            return NONE
+        regions = (*tree.regions, Region("<idle thread>", paradigm="pthread"))
+        extended = CallTree.from_parents(
+            np.append(tree.parent, 0), np.append(tree.region, len(regions) - 1), regions
+        )
+        self._layout = replace(self._layout, tree=extended)
+        return len(tree)
+
+    @cached_property
+    def _is_worker(self) -> BoolArray:
+        """Whether each location is another thread than the first one of its process."""
+        process, column = self._columns.threads_in_order
+        is_worker = np.zeros(self._columns.stored, np.bool_)
+        is_worker[column] = np.diff(process, prepend=-1) == 0
+        return is_worker
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process, with the longest one."""
+        return with_longest_threads(self._columns, self, self.metrics, len(self.call_tree))
+
     def _stored(self, metric: str) -> tuple[str, TimerValues, FloatArray]:
         """Return the name of a metric in the files ("" = calls), all its values, and one column."""
         written = self._metrics[metric]
@@ -164,6 +223,8 @@ class TauProfile:
         row = np.concatenate([added[plus], taken[minus]])
         location = values.location[np.concatenate([plus, minus])]
         value = np.concatenate([column[plus], -column[minus]])
+        if self._idle_row != NONE:
+            row[(row == 0) & self._is_worker[location]] = self._idle_row
         order = np.argsort(row, kind="stable")
         row, location, value = row[order], location[order], value[order]
         step = max(1, _BLOCK // width)

@@ -342,3 +342,36 @@ def test_values_that_are_no_numbers_count_as_missing(opened):
     with opened(text) as source:
         assert np.isfinite(list(values(source).values())).all()
         assert [finding.code for finding in source.findings()] == ["CPM117"]
+
+
+WAITING = {("solve",): (1.0, 0.5), ("solve", "MPI_Wait"): (2.0, 0.0)}
+"""Time of two threads in regions; the second one also waits for 2.5 s."""
+
+
+def with_waits(name):
+    writer = cw.Writer()
+    for path, of_threads in WAITING.items():
+        for thread, value in enumerate(of_threads):
+            writer.record(path, {"mpi.rank": 0, "omp.thread.id": thread, name: value})
+    wait = {"mpi.rank": 0, "omp.thread.id": 1, "omp.sync": "barrier", name: 2.5}
+    writer.record(("solve",), wait)
+    writer.globals({"mpi.world.size": 1})
+    return writer.text()
+
+
+def test_waiting_in_openmp_is_a_call_path_of_its_own(opened):
+    with opened(with_waits("sum#sum#time.duration")) as profile:
+        tree = profile.call_tree
+        row = {tree.path(k): k for k in range(len(tree))}
+        assert tree.regions[tree.region[row["solve/!$omp barrier"]]].paradigm == "openmp"
+        values = profile.reduce("time of all threads", Reduction.SUM).exclusive
+        assert values[row["solve/!$omp barrier"]] == 2.5
+        assert values[row["solve"]] == 1.5
+        time = profile.reduce("time", Reduction.SUM)
+        assert time.exclusive[row["solve"]] == 1.0
+        assert time.total == time.run_time == 3.0
+
+
+def test_inclusive_values_keep_waiting_in_its_region(opened):
+    with opened(with_waits("inclusive#sum#time.duration")) as profile:
+        assert "solve/!$omp barrier" not in profile.call_tree.paths(range(len(profile.call_tree)))

@@ -335,9 +335,14 @@ def test_threads_of_a_team_hang_below_the_call_that_started_them(replayed):
         "main/other": 1.0,
         "main/other/work": 1.0,
     }
-    # For times, the slowest thread of a process is used.
-    assert values(profile, "time")["main/!$omp parallel/work"] == 30.0
-    assert values(profile, "time")["main/!$omp parallel"] == 23.0
+    # Times of a process are those of its longest thread, so they add up to its elapsed time.
+    assert values(profile, "time") == {
+        "main": 30.0,
+        "main/!$omp parallel": 20.0,
+        "main/!$omp parallel/work": 30.0,
+        "main/other": 20.0,
+        "main/other/work": 0.0,
+    }
     assert profile.extent.threads == 2
 
 

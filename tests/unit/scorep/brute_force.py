@@ -22,6 +22,25 @@ OVER = {
 }
 
 
+def longest_threads(machine, totals):
+    """Return the column of the longest thread of each process, by the time of each column.
+
+    The first thread is the longest one, unless another thread is 2 % longer.
+    """
+    found = []
+    for columns in machine.columns():
+        largest = max(totals[column] for column in columns)
+        is_first = totals[columns[0]] >= 0.98 * largest
+        found.append(columns[0] if is_first else max(columns, key=lambda column: totals[column]))
+    return found
+
+
+def reduce_longest(cells, machine, reduction, totals):
+    """Reduce [rows, stored columns] to [rows], over the longest threads of processes."""
+    chosen = longest_threads(machine, totals)
+    return np.array([OVER[str(reduction)](row[chosen].tolist()) for row in cells])
+
+
 def reduce(cells, machine, reduction, fold, *, on_gpu=False):
     """Reduce [rows, stored columns] to [rows], over the threads of processes or their streams."""
     processes = machine.stream_columns() if on_gpu else machine.columns()

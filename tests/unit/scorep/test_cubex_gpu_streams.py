@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from brute_force import OVER, reduce
+from brute_force import OVER, reduce, reduce_longest
 
 import cube_writer as cw
 from callpath_modeler.errors import DataError, InputError
@@ -85,13 +85,17 @@ def test_values_of_threads_and_of_streams_equal_brute_force(opened, machine, cod
             values = own if name == "time" else by_name[name].values
             whole, fold = values.sum(axis=0)[np.newaxis], OVER[ADDITIVE[name]]
             got = profile.reduce(name + GPU * on_gpu, reduction)
-            expected = reduce(values, machine, reduction, fold, on_gpu=on_gpu)
-            about = f"{name}{GPU * on_gpu} {reduction}"
-            np.testing.assert_allclose(got.exclusive, expected, 1e-12, err_msg=about)
-            total = reduce(whole, machine, reduction, fold, on_gpu=on_gpu)[0]
-            assert got.total == pytest.approx(total, nan_ok=True), about
-            slowest = reduce(whole, machine, Reduction.MAX, fold)[0]
             is_time = name == "time" and not on_gpu
+
+            def reduced(cells, reduction=reduction, fold=fold, on_gpu=on_gpu, is_time=is_time):
+                if is_time:
+                    return reduce_longest(cells, machine, reduction, own.sum(axis=0))
+                return reduce(cells, machine, reduction, fold, on_gpu=on_gpu)
+
+            expected, about = reduced(values), f"{name}{GPU * on_gpu} {reduction}"
+            np.testing.assert_allclose(got.exclusive, expected, 1e-12, err_msg=about)
+            assert got.total == pytest.approx(reduced(whole)[0], nan_ok=True), about
+            slowest = reduce(whole, machine, Reduction.MAX, fold)[0]
             assert got.run_time == pytest.approx(slowest if is_time else np.nan, nan_ok=True)
 
 
@@ -124,8 +128,9 @@ def test_metrics_of_streams_come_last_and_only_if_they_are_not_zero(opened, mach
     measured = [metric.name for metric in metrics_of(own)]
     on_gpu = [name + GPU for name in measured if name != "bytes_sent"]
     with opened(machine, metrics_of(own)) as profile:
-        assert names(profile) == [*measured, *on_gpu]
         threads, processes = max(machine.threads), len(machine.threads)
+        sums = ["time of all threads"] * (threads > 1)
+        assert names(profile) == [*measured, *sums, *on_gpu]
         assert profile.extent == Extent(processes, threads, nodes=1)
         count = sum(machine.streams)
         assert found(profile) == [
@@ -144,7 +149,7 @@ def test_metrics_of_threads_are_those_of_a_run_without_gpus(tmp_path, opened):
     metrics = metrics_of(costs(machine))
     plain = cw.write(tmp_path / "plain.cubex", TREE, *reversed(without_streams(machine, metrics)))
     with opened(machine, metrics) as profile, CubexReader().open(plain) as other:
-        assert names(other) == [metric.name for metric in metrics]
+        assert names(other) == [*(metric.name for metric in metrics), "time of all threads"]
         assert not other.findings()
         assert other.extent == profile.extent
         for name, reduction in itertools.product(names(other), COMPUTED):

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from brute_force import OVER, reduce
+from brute_force import OVER, reduce, reduce_longest
 
 import cube_writer as cw
 from callpath_modeler.profile.schema import COMPUTED, Reduction
@@ -34,26 +34,36 @@ def metrics_for(tree, machine, seed=0, missing=False):
     ]
 
 
-def expected(metric, tree, machine, reduction):
-    """Return the exclusive value per call path and the total of the roots, by brute force."""
+def expected(metric, tree, machine, reduction, totals):
+    """Return the exclusive value per call path and the total of the roots, by brute force.
+
+    Times are those of the longest threads, by the `totals` of the columns.
+    """
     values = metric.values
     exclusive = values - tree.children_sums(values) if metric.kind == "INCLUSIVE" else values
     exclusive = np.where(np.abs(exclusive) < 1e-12, 0, exclusive)
     is_time = metric.unit in {"sec", "usec"}
     scale = 1e-6 if metric.unit == "usec" else 1.0
-    fold = OVER["max"] if is_time else OVER["sum"]
+
+    def reduced(cells):
+        if is_time:
+            return reduce_longest(cells, machine, reduction, totals)
+        return reduce(cells, machine, reduction, OVER["sum"])
+
     inclusive = values if metric.kind == "INCLUSIVE" else tree.subtree_sums(values)
     roots = [row for row, parent in enumerate(tree.parents) if parent < 0]
-    total = reduce(inclusive[roots].sum(axis=0)[np.newaxis], machine, reduction, fold)[0]
+    total = reduced(inclusive[roots].sum(axis=0)[np.newaxis])[0]
     ratio = 1.0 if reduction is Reduction.IMBALANCE else scale
-    return reduce(exclusive, machine, reduction, fold) * ratio, total * ratio
+    return reduced(exclusive) * ratio, total * ratio
 
 
 def check(path, tree, metrics, machine, reductions=ALL):
+    time = next(metric for metric in metrics if metric.name == "time")
+    totals = time.values[[row for row, parent in enumerate(tree.parents) if parent < 0]].sum(axis=0)
     with CubexReader().open(path) as profile:
         assert len(profile.call_tree) == len(tree)
         for metric, reduction in itertools.product(metrics, reductions):
-            exclusive, total = expected(metric, tree, machine, reduction)
+            exclusive, total = expected(metric, tree, machine, reduction, totals)
             got = profile.reduce(metric.name, reduction)
             about = f"{metric.name} {reduction}"
             np.testing.assert_allclose(got.exclusive, exclusive, 1e-9, 1e-12, err_msg=about)
@@ -61,7 +71,7 @@ def check(path, tree, metrics, machine, reductions=ALL):
             if len(machine.threads) == 1 or reduction is Reduction.IMBALANCE:
                 assert got.imbalance is None
                 continue
-            uneven, _ = expected(metric, tree, machine, Reduction.IMBALANCE)
+            uneven, _ = expected(metric, tree, machine, Reduction.IMBALANCE, totals)
             np.testing.assert_allclose(got.imbalance, uneven, 1e-6, err_msg=about)
         assert not profile.findings() or machine.gpus
 

@@ -9,6 +9,7 @@ import pytest
 
 import tau_writer as tw
 from callpath_modeler.errors import InputError
+from callpath_modeler.profile.activities import Activity, activities_of, activity_of
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Match
 from cpmodel_tau import TauReader
@@ -137,3 +138,39 @@ def test_damaged_packed_profiles_are_read_or_refused(tmp_path):
             assert not np.isinf(list(values.values())).any()
     assert outcomes.count("read") > 20
     assert outcomes.count("refused") > 20
+
+
+def test_a_worker_outside_of_all_timers_is_idle(tmp_path):
+    root = ".TAU application"
+    first = {root: (1, 1.0), f"{root} => main": (1, 5.0), f"{root} => main => loop": (1, 4.0)}
+    worker = {root: (1, 7.0), f"{root} => loop": (1, 3.0)}
+    threads = {(0, 0, 0): tw.call_paths(first), (0, 0, 1): tw.call_paths(worker)}
+    path = tw.write(tmp_path, threads)
+    values, total, _ = read(path, "time of all threads")
+    assert values == pytest.approx(
+        {"<program>": 1e-6, "main": 5e-6, "main/loop": 4e-6, "loop": 3e-6, "<idle thread>": 7e-6}
+    )
+    assert total == pytest.approx(20e-6)
+    assert read(path)[0]["<program>"] == pytest.approx(1e-6)
+    with TauReader().open(path) as profile:
+        tree = profile.call_tree
+        activities = dict(zip(tree.paths(range(len(tree))), activities_of(tree), strict=True))
+    assert activities["<idle thread>"] == Activity.THREADING
+
+
+@pytest.mark.parametrize(
+    ("name", "waits"),
+    [
+        ("OpenMP_Implicit_Barrier", True),
+        ("OpenMP_Sync_Region_Barrier_Implicit parallel", True),
+        ("OpenMP_Thread_Type_ompt_thread_worker", True),
+        ("OpenMP_Idle", True),
+        ("OpenMP_Work_Loop solve", False),
+        ("OpenMP_Implicit_Task solve", False),
+    ],
+)
+def test_openmp_timers_wait_or_work(tmp_path, name, waits):
+    path = tw.write(tmp_path, {(0, 0, 0): tw.call_paths({"main": (1, 1.0), name: (1, 1.0)})})
+    with TauReader().open(path) as profile:
+        (region,) = [each for each in profile.call_tree.regions if each.name == name]
+        assert (activity_of(region) is Activity.THREADING) == waits
