@@ -14,6 +14,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.schema import Reduction
@@ -35,9 +36,9 @@ class Verification:
     Attributes
     ----------
     runs : number of measured runs
-    value : measured value, the median of the runs; NaN = did not occur
+    value : measured value, the mean of the runs; NaN = did not occur
     modelled : True if the call path has a prediction
-    inside : True if the band contains the measurement
+    inside : True if the band contains the measurement, up to the scatter of so few runs
     counts : True if the measurement is at least `FROM` of the total
     total : measured run time, or the sum of the call paths if no run time was predicted
     predicted : the prediction of it, with its band
@@ -100,28 +101,44 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
     pair = pair_up((fitted.experiment, fitted), (there, None), metric, line)
     runs = pair.new.values[:, pair.new.points == target][:, 0]
     sums = sum_over(runs)
-    centre = statistic_of_present(runs, Reduction.MEDIAN)
+    centre = statistic_of_present(runs, Reduction.MEAN)
     exclusive = centre[pair.base.rows]
     if ranking.inclusive and fitted.metric.additive:
         value = inclusive_values(fitted.experiment.tree, exclusive)
     else:
         value = exclusive
     known = np.isin(np.arange(len(centre)), pair.base.rows)
-    total, predicted = float(np.nanmedian(sums)), ranking.total
+    total, predicted = float(np.nanmean(sums)), ranking.total
     run_time = there.columns[metric].run_time
     if ranking.run_time is not None and run_time is not None:
-        total, predicted = float(np.nanmedian(run_time)), ranking.run_time.total
+        total, predicted = float(np.nanmean(run_time)), ranking.run_time.total
+    number = int((~np.isnan(sums)).sum())
     return Verification(
-        runs=int((~np.isnan(sums)).sum()),
+        runs=number,
         value=value,
         modelled=~np.isnan(ranking.low),
-        inside=band_holds(value, ranking.low, ranking.high),
-        counts=matters(value, float(np.nanmedian(sums))),
+        inside=band_holds(value, *_of_mean(ranking, number)),
+        counts=matters(value, float(np.nanmean(sums))),
         total=total,
         predicted=predicted,
         unknown=float(np.nansum(centre[~known])),
         findings=tuple(findings_of_constants(pair, "models and measured runs")),
     )
+
+
+def _of_mean(ranking: Ranking, runs: int) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of bands for the mean of some runs, [call paths].
+
+    A band is one of the mean of many runs. The mean of few runs scatters about it.
+    """
+    models, value = ranking.fitted.models, ranking.value
+    scatter = np.nan_to_num(np.zeros(len(value)) if ranking.inclusive else models.noise)
+    scatter = normal_quantile(0.5 + models.confidence / 2) * scatter / np.sqrt(runs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below, above = (np.log(value / end) for end in (ranking.low, ranking.high))
+        ends = value * np.exp(-np.hypot(below, scatter)), value * np.exp(np.hypot(above, scatter))
+    low, high = ranking.low, ranking.high
+    return np.where(value > 0, ends[0], low), np.where(value > 0, ends[1], high)
 
 
 def _at_target(experiment: Experiment, ranking: Ranking) -> Experiment:
