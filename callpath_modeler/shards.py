@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count, islice
 from math import isfinite
 from pathlib import Path
 
@@ -351,11 +352,14 @@ def together(shards: Sequence[tuple[Path, Shard]]) -> list[tuple[RunFile, Outcom
                 f"{other}: shard {shard.number} of {shard.count} is given twice",
                 hint="give each shard once",
             )
-    missing = [str(k) for k in range(1, first.count + 1) if k not in by_number]
-    if missing:
-        listed = ", ".join(missing[:5]) + ", ..." * (len(missing) > 5)
+    lacking = first.count - len(by_number)
+    if lacking:
+        # A file may state any count, so only the first missing numbers are made.
+        every = (str(k) for k in count(1) if k not in by_number)
+        missing = list(islice(every, min(lacking, 5)))
+        listed = ", ".join(missing) + ", ..." * (lacking > 5)
         raise DataError(
-            f"{len(missing)} of {first.count} shards are missing: {listed}",
+            f"{lacking} of {first.count} shards are missing: {listed}",
             hint=f"cpmodel fit PROFILES --shard {missing[0]}/{first.count} -o FILE",
         )
     ordered = [by_number[k].outcomes for k in range(1, first.count + 1)]

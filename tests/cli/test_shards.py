@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -169,3 +170,10 @@ def test_control_characters_of_a_shard_do_not_reach_the_terminal(run, samples, w
 def test_a_shard_reads_only_its_profiles(samples):
     part = loading.load_shard([samples / "stencil"], loading.LoadOptions(), 2, 4)
     assert len(part.outcomes) == 4
+
+
+def test_a_shard_of_a_huge_number_of_shards_is_refused_at_once(run, samples, written, tmp_path):
+    (first, *_) = written(samples / "stencil", 3)
+    huge, one = tmp_path / "huge.cpm", shards.read(first)
+    shards.write(replace(one, count=10**15), huge)
+    run("merge", huge, "-o", tmp_path / "x.cpm").fails(4, "shards are missing: 2, 3, 4, 5, 6, ...")
