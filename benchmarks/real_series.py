@@ -20,7 +20,7 @@ from callpath_modeler.arrays import FloatArray
 
 NOTES = """\
 Every call path is modelled without the largest scale, which is then predicted. The truth is the
-median of the measurements there, and "last" predicts the value of the scale before. "Holds" is the
+mean of the measurements there, and "last" predicts the value of the scale before. "Holds" is the
 share of 95 % bands that contain the truth (goal: 85 %). "Width" is the median width of the bands,
 relative to the truth. Values of Score-P profiles are maxima over processes. Call paths are excluded
 if they are zero everywhere, do not occur at the largest scale, or occur at fewer than three others.
@@ -113,7 +113,7 @@ class Held:
 
     Attributes
     ----------
-    truth, last : [n] medians at the largest scale and at the one before
+    truth, last : [n] means at the largest scale and at the one before
     ours, low, high, extrap : [n] predictions; NaN = no model, or no run of Extra-P
     marks : [n] marks of trust of our predictions
     points : [n] number of modelled points
@@ -247,13 +247,13 @@ def predicted(points: FloatArray, values: FloatArray, *, peer: bool = True) -> H
     limits = limited(models, value, float(points[-1] / known[-1]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # some points have no value
-        medians = np.nanmedian(values, axis=2)
-    before = np.isfinite(medians[:, :-1])
+        means = np.nanmean(values, axis=2)
+    before = np.isfinite(means[:, :-1])
     # Nearly all call paths have the same last points with values.
     order = np.argsort(before, axis=1, kind="stable")[:, -_LEAST_POINTS:]
-    first, second, last = np.take_along_axis(medians, order, axis=1).T
+    first, second, last = np.take_along_axis(means, order, axis=1).T
     return Held(
-        truth=medians[:, -1],
+        truth=means[:, -1],
         last=last,
         ours=value,
         low=low,

@@ -117,7 +117,7 @@ def _of_metric(
         held = {names[1 - axis]: other}
         line = sliced(known, fitted.metric, fitted.surface, {}, (), parameter, held)
         measured = np.nan_to_num(line.measured)
-        truth = np.nanmedian(values[:, place], axis=1)
+        truth = np.nanmean(values[:, place], axis=1)
         rows = ((measured > 0).sum(axis=1) >= _FEWEST) & (truth > 0)
         band = line.models.predict([at])
         surfaces = modeling.slice_along(models, axis, target).values([at])
