@@ -21,6 +21,7 @@ from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import NUMBER
+from callpath_modeler.toml.format import MOST_PARTS, line_of_deep_key
 
 MANIFEST = "runs.toml"
 """Name of a file that lists the runs of its directory, and their parameters."""
@@ -439,9 +440,16 @@ def _matched(pattern: _Pattern, names: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def _manifest(path: Path) -> _Manifest:
+    text = path.read_bytes().decode()
+    if (deep := line_of_deep_key(text)) is not None:
+        raise ValueError(f"line {deep}: a key has at most {MOST_PARTS} parts")
+    return msgspec.toml.decode(text, type=_Manifest)
+
+
 def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
     try:
-        manifest = msgspec.toml.decode(path.read_bytes(), type=_Manifest)
+        manifest = _manifest(path)
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError, OSError) as cause:
         raise InputError(
             f"{path}: not a manifest of runs: {cause}",

@@ -77,10 +77,9 @@ class TomlFormat(Generic[D]):
             text = content if isinstance(content, str) else content.decode("utf-8-sig")
         except UnicodeDecodeError as cause:
             raise self.fault(f"{path}: not text in UTF-8", hint="save the file as UTF-8") from cause
-        if (deep := _DOTTED.search(text)) is not None:
-            line = 1 + text.count("\n", 0, deep.start())
-            hint = f"a key has at most {_MOST_DOTS} parts"
-            raise self.fault(f"{path}:{line}: nested too deeply", hint=hint)
+        if (deep := line_of_deep_key(text)) is not None:
+            hint = f"a key has at most {MOST_PARTS} parts"
+            raise self.fault(f"{path}:{deep}: nested too deeply", hint=hint)
         try:
             data = tomllib.loads(text)
             lines = lines_of(text)
@@ -139,14 +138,21 @@ class TomlFormat(Generic[D]):
 
 
 _BITS = 63
-_MOST_DOTS = 32
+MOST_PARTS = 32
+"""Largest number of parts of a key, which dots separate."""
 _DOTTED = re.compile(
-    rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_DOTS},}}"""
+    rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_PARTS},}}"""
 )
-"""Keys with many dots: the time for reading them grows with the square of their number."""
+"""Keys with many dots: time and memory for reading them grow with the square of their number."""
 _DIGITS = re.compile(r"[0-9_]{1000}")
 _NESTED = re.compile(r"(?:[\[{]\s*){20}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def line_of_deep_key(text: str) -> int | None:
+    """Return the line of the first key with more than `MOST_PARTS` parts; None = there is none."""
+    deep = _DOTTED.search(text)
+    return None if deep is None else 1 + text.count("\n", 0, deep.start())
 
 
 def _large_number(data: object) -> Place | None:

@@ -165,6 +165,7 @@ def test_a_manifest_says_which_runs_there_are(tmp_path):
         "",
         "not toml at all [",
         "schema = 2\nrun = []",
+        f"schema = 1\n{'.'.join('a' * 40)} = 1",
         "schema = 1",
         'schema = 1\n[[run]]\npath = "a"\nprocesses = 3',
         "schema = 1\n[[run]]\nrepetition = 1",
