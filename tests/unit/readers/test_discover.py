@@ -181,6 +181,12 @@ def test_a_malformed_manifest_is_an_input_error_with_a_hint(tmp_path, text):
     assert caught.value.hint
 
 
+def test_a_manifest_with_a_key_of_very_many_parts_is_refused_before_it_is_parsed(tmp_path):
+    (tmp_path / "runs.toml").write_text("schema = 1\n" + ".".join("a" * 25_000) + " = 1\n")
+    with pytest.raises(InputError, match="line 2: a key has at most 32 parts"):
+        discover([tmp_path], KNOWN)
+
+
 def test_a_manifest_of_bytes_that_are_no_text_is_an_input_error(tmp_path):
     (tmp_path / "runs.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError):
