@@ -9,8 +9,11 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
 from callpath_modeler.syntax import ExpressionError
 
-_MOST_CHOICES = 1000
-"""Maximum number of expansions of a segment with braces."""
+_MOST_CHOICES, _LONGEST = 1000, 20_000
+"""Maximum number of expansions of a segment with braces, and of their characters.
+
+The time for compiling expansions grows with the square of a beginning that all of them share.
+"""
 
 _SPECIAL = re.compile(r"[*?]|\{[^{},]*,[^{}]*\}")
 _BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
@@ -54,6 +57,12 @@ def _without_braces(segment: str) -> list[str]:
             raise UsageError(
                 f"pattern {shortened(segment)!r} has more than {_MOST_CHOICES} alternatives",
                 hint="use fewer braces {a,b}",
+            )
+        longest = len(chosen) * sum(map(len, found)) + len(found) * sum(map(len, chosen))
+        if longest > _LONGEST:
+            raise UsageError(
+                f"pattern {shortened(segment)!r} has alternatives of more than {_LONGEST} characters",
+                hint="use fewer or shorter braces {a,b}",
             )
         found = [f"{before}{choice}" for before in found for choice in chosen]
     return found

@@ -9,6 +9,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import Patterns, find_one, match, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.profile.wildcards import matcher_of
 from synthetic import call_tree, chain
 
 TREE = call_tree(
@@ -200,3 +201,9 @@ def test_names_that_are_no_patterns_are_no_suggestions():
     tree = call_tree(["main", "main/a{b", "main/operator*", "main/f~g"])
     for pattern in ("main/a{b}", "main/operator", "main/fg"):
         assert Patterns.of(tree).nearest(pattern) in {"", "**/main"}
+
+
+def test_long_alternatives_in_braces_are_refused_at_once():
+    with pytest.raises(UsageError, match="alternatives of more than 20000 characters"):
+        matcher_of("main" * 10_000 + "{a,b}*")
+    assert matcher_of("{" + ",".join(f"kernel_{k}" for k in range(900)) + "}*")("kernel_899_x")
