@@ -61,7 +61,8 @@ def _without_braces(segment: str) -> list[str]:
         longest = len(chosen) * sum(map(len, found)) + len(found) * sum(map(len, chosen))
         if longest > _LONGEST:
             raise UsageError(
-                f"pattern {shortened(segment)!r} has alternatives of more than {_LONGEST} characters",
+                f"pattern {shortened(segment)!r} has alternatives of more than {_LONGEST} "
+                "characters",
                 hint="use fewer or shorter braces {a,b}",
             )
         found = [f"{before}{choice}" for before in found for choice in chosen]
