@@ -239,7 +239,7 @@ def read(path: Path) -> Shard:
         check_findings(stored.findings)
         trees = [_read_tree(tree) for tree in stored.trees]
         outcomes = [(_read_file(each.file), _outcome(each, trees)) for each in stored.profiles]
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as cause:
+    except (msgspec.DecodeError, ValueError, RecursionError) as cause:
         raise InputError(f"{path}: damaged: {cause}", hint=_AGAIN) from cause
     told = (stored.number, stored.count, stored.asked, stored.metrics)
     return Shard(*told, outcomes, stored.findings, printable(stored.build))

@@ -132,8 +132,8 @@ class NodeValues:
     @cached_property
     def share_at_largest(self) -> FloatArray:
         """Fraction of the cost of the program at the largest scale."""
-        total = self._answer.program_at_largest
-        return self.at_largest / total if total > 0 else self._unknown
+        total, is_additive = self._answer.program_at_largest, self._answer.fitted.metric.additive
+        return self.at_largest / total if is_additive and total > 0 else self._unknown
 
     @cached_property
     def share(self) -> FloatArray:

@@ -34,7 +34,7 @@ def advice_text(fitted: Fitted, advice: Advice, *, style: TextStyle) -> list[str
     what = "scale" if fitted.surface is None else "setting"
     effect = f"Effect of {again} at one more {what}, in {advice.outcomes} simulations"
     return [
-        f"At {at} the total is {total}: a band of × {factor_text(advice.apart)}.",
+        f"At {at} the sum of all call paths is {total}: a band of × {factor_text(advice.apart)}.",
         *(f"Total and run times cover only part of the program ({each})." for each in omitted),
         f"{effect} (median, min … max):",
         "",

@@ -126,7 +126,8 @@ def ranking_text(
         made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
     if check is not None:
         has_total = ranking.fitted.metric.additive
-        made.append(verdict_cells(check, rows.tolist(), bool(len(others)), has_total=has_total))
+        blank = bool(len(others)) + ranking.has_imbalance
+        made.append(verdict_cells(check, rows.tolist(), blank, has_total=has_total))
     columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
     below = [[name] for name in lines_below(ranking, others)]
     paths = [[say(name) for name in path] for path in (*names, *below)]

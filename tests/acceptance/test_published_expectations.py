@@ -156,7 +156,7 @@ def documented() -> dict[str, tuple[str, DeviationMatch, str, str]]:
 def answers(collectives: Rows) -> Iterator[tuple[str, tuple[str, DeviationMatch, str, str]]]:
     values = np.array([list(row.values()) for row in collectives.values()])
     points = [float(scale) for scale in next(iter(collectives.values()))]
-    models = fit(points, values)
+    models = fit(points, values, aggregate="median")
     for row, name in enumerate(collectives):
         expectation = ExpectedGrowth.of(growth(EXPECTED[name.split()[1]]), growth("sqrt p"))
         result = validate(points, values[row : row + 1, :, 1], expectation, MPI_SPACE)

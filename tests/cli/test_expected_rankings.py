@@ -33,7 +33,7 @@ xfail = "a known bug"
 [[expect]]
 name = "start-up is not everything"
 callpath = "main/MPI_Init"
-share = "<= 99.99 %"
+value = "<= 1e6 s"
 
 [[expect]]
 name = "the whole run"

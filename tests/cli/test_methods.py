@@ -47,7 +47,8 @@ def four_digits(formula: str) -> str:
 @pytest.mark.parametrize("program", list(CLASSIC))
 def test_the_classic_method_says_what_it_always_said(run, samples, program):
     said = run(
-        "export", samples / program, "--locations", "max", "--method", "classic", "-f", "csv"
+        *("export", samples / program, "--locations", "max"),
+        *("--method", "classic", "--aggregate", "median", "-f", "csv"),
     )
     assert said.status == 0
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(said.out))}

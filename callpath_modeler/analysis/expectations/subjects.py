@@ -157,7 +157,8 @@ class Subjects:
             share = propagate_errors(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
             low, high = np.maximum(share.low, 0.0), np.minimum(share.high, 1.0)
             by = self._sum_in_program(own, target)
-            return Band(share.value * by, low * by, high * by)
+            value, low, high = (np.minimum(end * by, 1.0) for end in (share.value, low, high))
+            return Band(value, low, high)
         return propagate_errors(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
 
     def _costs_of_program(self) -> FloatArray | None:

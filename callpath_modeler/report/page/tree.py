@@ -99,8 +99,9 @@ def tree_section(
     metric, check = forecast.size_metric, shown.check
     column = len(check.counted) - 1
     sums = [quantity(float(each[column]), metric.unit) for each in (check.counted, check.total)]
-    of = "" if metric == forecast.fitted.metric else metric.name
-    told = sum_check_text(shown.outline, check, sums, of)
+    name = "the sum" if forecast.has_imbalance else "the total"
+    of = "" if metric == forecast.fitted.metric else f" of {metric.name}"
+    told = sum_check_text(shown.outline, check, sums, f"{name}{of}")
     small = f"call paths below {percent(request.least)} of the total share a line; "
     about = f"bold: the hot path; {small * bool(request.least)}"
     return joined(
