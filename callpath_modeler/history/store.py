@@ -426,7 +426,7 @@ def _entries(
         try:
             found.append(made(HistoryRow(digest, commit, when, content)))
             memory += memory_of(found[-1])
-        except (msgspec.DecodeError, ValueError, OverflowError, UnicodeDecodeError) as cause:
+        except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as cause:
             raise _broken(path, f"record of {shortened(printable(commit))}: {cause}") from cause
         limits.check(Work.MEMORY, memory, fewer)
     return tuple(reversed(found))
