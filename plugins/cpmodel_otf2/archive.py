@@ -21,6 +21,7 @@ from cpmodel_otf2.definitions import (
 )
 from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
+from cpmodel_otf2.records import damage_of
 
 _LARGEST_CHUNK = 1 << 28
 """Maximum chunk size in bytes. The format allows 2^24, but libotf2 allocates any declared size."""
@@ -61,7 +62,7 @@ class Archive:
         self._path, self._library, self._handle = path, library, handle
         self._notices = Notices(str(path))
         self._check(library.functions.Reader_SetSerialCollectiveCallbacks(handle), path.name)
-        self._check_chunks()
+        self._block_of_definitions = self._check_blocks()
         self._is_compressed = self._read_compression() != _NOT_COMPRESSED
         self.creator = self._read_creator()
         try:
@@ -129,7 +130,7 @@ class Archive:
     def _read_definitions(self) -> Raw:
         functions, handle = self._library.functions, self._handle
         name = f"{self._path.stem}.def"
-        self._require_end(name)
+        self._require_records(name)
         reader = functions.Reader_GetGlobalDefReader(handle)
         if not reader:
             raise self._broken(name, "the definitions cannot be opened")
@@ -186,7 +187,7 @@ class Archive:
     def _read_local_definitions(self, location: Location) -> None:
         functions, handle = self._library.functions, self._handle
         name, count = self._local(location), ctypes.c_uint64()
-        self._require_end(name)
+        self._require_records(name)
         reader = functions.Reader_GetDefReader(handle, location.reference)
         if not reader:
             raise self._broken(name, "the definitions of this location cannot be opened")
@@ -194,6 +195,18 @@ class Archive:
         code = functions.Reader_ReadLocalDefinitions(handle, reader, most, ctypes.byref(count))
         functions.Reader_CloseDefReader(handle, reader)
         self._check(code, name)
+
+    def _require_records(self, name: str) -> None:
+        """Raise an error if a file of definitions is damaged; see `damage_of`."""
+        path = self._path.parent / name
+        if self._is_compressed or not path.is_file():
+            return
+        try:
+            damage = damage_of(path, self._block_of_definitions)
+        except OSError as error:
+            raise self._broken(name, error.strerror or str(error)) from None
+        if damage:
+            raise self._broken(name, damage)
 
     def _require_end(self, name: str) -> None:
         """Raise an error if a file was cut off: libotf2 would read the memory of another file."""
@@ -218,13 +231,15 @@ class Archive:
         """Return the maximum number of definitions in a file, as damaged files may have no end."""
         return 1 + _DEFINITIONS_PER_BYTE * (self._path.parent / name).stat().st_size
 
-    def _check_chunks(self) -> None:
+    def _check_blocks(self) -> int:
+        """Raise an error if blocks are too large, and return the size of those of definitions."""
         events, definitions = ctypes.c_uint64(), ctypes.c_uint64()
         self._library.functions.Reader_GetChunkSize(
             self._handle, ctypes.byref(events), ctypes.byref(definitions)
         )
         if max(events.value, definitions.value) > _LARGEST_CHUNK:
             raise self._broken(self._path.name, "the block size is too large")
+        return definitions.value
 
     def _read_creator(self) -> str:
         text = ctypes.c_void_p()
