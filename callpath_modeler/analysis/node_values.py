@@ -132,15 +132,16 @@ class NodeValues:
     @cached_property
     def share_at_largest(self) -> FloatArray:
         """Fraction of the cost of the program at the largest scale."""
-        total, is_additive = self._answer.program_at_largest, self._answer.fitted.metric.additive
-        return self.at_largest / total if is_additive and total > 0 else self._unknown
+        return self._part_of(self._answer.program_at_largest, self.at_largest)
 
     @cached_property
     def share(self) -> FloatArray:
         """Fraction of the cost of the program at the target; NaN = the metric does not add up."""
-        whole, is_additive = self._answer.whole, self._answer.fitted.metric.additive
-        has_shares = is_additive and whole > 0
-        return self._column(self._answer.costs.decides) / whole if has_shares else self._unknown
+        return self._part_of(self._answer.whole, self._column(self._answer.costs.decides))
+
+    def _part_of(self, whole: float, costs: FloatArray) -> FloatArray:
+        has_shares = self._answer.fitted.metric.additive and whole > 0
+        return costs / whole if has_shares else self._unknown
 
     @cached_property
     def _expected(self) -> FloatArray:

@@ -31,7 +31,7 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_bands
-from callpath_modeler.analysis.trust import marks_of_trust
+from callpath_modeler.analysis.trust import is_unknown, marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
@@ -288,6 +288,11 @@ class ProgramCosts:
         value, low, high = (np.array([end]) for end in self.program_total)
         return int(marks_of_trust(value, low, high)[0])
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether `program_total` is predicted with so few marks that only its band is stated."""
+        return not self.repetitions and is_unknown(self.program_trust)
+
     @cached_property
     def farthest_known(self) -> float | None:
         """The largest scale before the target up to which the run time has three marks of trust.
@@ -329,6 +334,11 @@ class ProgramCosts:
     def imbalance_at_largest(self) -> float:
         """Measured cost of the whole program beyond the sum of the call paths, there."""
         return self.program_at_largest - self.total_at_largest
+
+    @property
+    def imbalance_at_base(self) -> float:
+        """Measured cost of the whole program beyond the sum of the call paths, there."""
+        return self.program_at_base - float(np.nansum(self.fitted.at_smallest()))
 
     @cached_property
     def has_imbalance(self) -> bool:

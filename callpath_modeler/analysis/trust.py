@@ -22,6 +22,9 @@ WITHIN = (1.1, 1.25, 2.0, 5.0)
 PROBABLE = (0.25, 0.5, 0.8, 0.95)
 """Smallest probabilities of a model for one to four marks, if there is no band: at infinity."""
 
+UNKNOWN = 1
+"""Largest number of marks with which only the band of a prediction is stated."""
+
 FAR = 16.0
 """Extrapolation factor above which a target is far beyond the data. Models are chosen by their
 predictions there, and bands of real programs hold less often beyond it.
@@ -91,6 +94,11 @@ def at_most(marks: Int8Array, value: FloatArray, parts: FloatArray) -> Int8Array
     most = np.where(is_limited[:, 1], MOST_UNREPEATED, MARKS)
     most = np.where(is_limited[:, 0], MOST_IN_DOUBT, most)
     return np.minimum(marks, most).astype(np.int8)
+
+
+def is_unknown(marks: int) -> bool:
+    """Return whether a prediction has so few marks of trust that only its band is stated."""
+    return 0 <= marks <= UNKNOWN
 
 
 def marks_text(marks: int) -> str:

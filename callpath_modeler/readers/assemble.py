@@ -554,9 +554,13 @@ def _fill_absent(values: FloatArray, runs: Sequence[Run], rows: Sequence[IntArra
         if not np.isnan(values[:, i]).all():
             groups.setdefault(tuple(run.parameters.values()), []).append(i)
     for group in groups.values():
-        occurs = np.flatnonzero(~np.isnan(values[:, group]).all(axis=1))
-        for i in group if len(group) > 1 else ():
-            values[np.setdiff1d(occurs, rows[i]), i] = 0.0
+        if len(group) < 2:
+            continue
+        occurs = np.asarray(~np.isnan(values[:, group]).all(axis=1))
+        for i in group:
+            absent = occurs.copy()
+            absent[rows[i]] = False
+            values[absent, i] = 0.0
 
 
 def _imbalance(

@@ -11,6 +11,7 @@ from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import By
+from callpath_modeler.analysis.trust import is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
@@ -49,8 +50,6 @@ STATISTICS = {
     "min": "minimum",
 }
 """Names of statistics over repetitions in sentences."""
-_UNKNOWN = 1
-"""Marks of trust up to which the first sentence states a range, and no growth."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -121,7 +120,7 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     growth = growth_of(ranking.fitted, row, pretty=not style.ascii_only)
     if ranking.repetitions:
         return f"{takes} and {growth}"
-    no_share = is_unknown(ranking.program_trust)
+    no_share = ranking.is_unknown
     no_growth = is_unknown(int(ranking.call_paths[0].trust[row]))
     if no_share and no_growth:
         return "comes first, but its share and its growth are not known"
@@ -130,15 +129,10 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     return f"{takes}, and its growth is not known" if no_growth else f"{takes} and {growth}"
 
 
-def is_unknown(marks: int) -> bool:
-    """Return whether a prediction has so few marks of trust that only its range is stated."""
-    return 0 <= marks <= _UNKNOWN
-
-
 def known_notes(answer: Answer) -> list[str]:
     """Return how far predictions can be trusted, if that at the target cannot."""
     fitted = answer.fitted
-    if answer.repetitions or not is_unknown(answer.program_trust) or not fitted.metric.additive:
+    if not answer.is_unknown or not fitted.metric.additive:
         return []
     farthest = answer.farthest_known
     if farthest is not None:
@@ -160,13 +154,11 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
     runs = run_time.repetitions if run_time else answer.repetitions
     known = [_of_runs(answer, runs, style=style)] if runs else known_by(answer)
     known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
+    amount, ends = (style.amount(value, metric.unit), style.interval(low, high, metric.unit))
     if not runs and not np.isnan(low):
-        ends = style.interval(low, high, metric.unit)
-        known.append(f"{percent(fitted.models.confidence)} band {ends}")
-    amount = style.amount(value, metric.unit)
-    if not runs and is_unknown(answer.program_trust):
-        amount = style.interval(low, high, metric.unit)
-        known[-1] = f"{percent(fitted.models.confidence)} band"
+        band = f"{percent(fitted.models.confidence)} band"
+        known.append(band if answer.is_unknown else f"{band} {ends}")
+        amount = ends if answer.is_unknown else amount
     is_beside = metric.is_on_gpu_streams or metric.is_of_all_threads
     if metric.is_time and not is_beside and _CLOCK.match(metric.name):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"

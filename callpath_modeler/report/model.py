@@ -24,7 +24,7 @@ from callpath_modeler.report.change_points import formula_from_text, from_text, 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.headline import at_text, cost_text, is_unknown, target_text
+from callpath_modeler.report.headline import at_text, cost_text, target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
@@ -430,9 +430,7 @@ def program_facts(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYL
     if np.isinf(ranking.target) or not fitted.metric.additive:
         return []
     share = float(ranking.share[row])
-    is_share_known = not np.isnan(share) and (
-        ranking.repetitions > 0 or not is_unknown(ranking.program_trust)
-    )
+    is_share_known = not np.isnan(share) and not ranking.is_unknown
     part = f". This call path takes {percent(share)} of it" if is_share_known else ""
     return [("program", f"{cost_text(ranking, style=style)}{part}.")]
 

@@ -313,8 +313,7 @@ def ranking_cells(
         del columns["why"]
     if ranking.is_comparison:
         before = [*ranking.at_base[rows], *sums(ranking.at_base)]
-        summed = float(np.nansum(fitted.at_smallest()))
-        before += [*[ranking.program_at_base - summed] * has_imbalance, ranking.program_at_base]
+        before += [*[ranking.imbalance_at_base] * has_imbalance, ranking.program_at_base]
         base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
         first, *rest = columns.items()
         columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}

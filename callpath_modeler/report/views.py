@@ -11,7 +11,7 @@ from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.node_values import NodeValues
-from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.analysis.trust import is_unknown, marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT
@@ -30,7 +30,6 @@ from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.headline import (
     at_text,
     cost_text,
-    is_unknown,
     known_notes,
     left_out,
     model_notes,
@@ -232,7 +231,7 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     if is_predicted and is_unknown(int(main.trust[0])):
         growth = "growth not known"
     share = f"{percent(float(part[0]))}{'' if shown.inclusive else ' exclusive'}"
-    told = [] if is_predicted and is_unknown(forecast.program_trust) else [share]
+    told = [] if is_predicted and forecast.is_unknown else [share]
     told += [growth] if growth else []
     verb = "lost " * forecast.is_comparison
     top_down = shown.request.kind is ViewKind.TOP_DOWN
@@ -294,11 +293,9 @@ def _cells_below(shown: ForecastView, *, style: TextStyle) -> tuple[dict[str, st
     forecast, unit = shown.forecast, _unit(shown)
     if shown.outline.start != ROOT:
         return {}, {}
-    at_base = forecast.program_at_base
-    beyond_base = at_base - float(np.nansum(forecast.fitted.at_smallest()))
     total = {
         "measured": style.amount(forecast.program_at_largest, unit),
-        "base": style.amount(at_base, unit),
+        "base": style.amount(forecast.program_at_base, unit),
         "value": style.amount(forecast.program_total[0], unit),
         "band": band_text(*forecast.program_total[1:], unit, style=style),
         "model": off_by(forecast),
@@ -306,7 +303,7 @@ def _cells_below(shown: ForecastView, *, style: TextStyle) -> tuple[dict[str, st
     }
     imbalance = {
         "measured": style.amount(forecast.imbalance_at_largest, unit),
-        "base": style.amount(beyond_base, unit),
+        "base": style.amount(forecast.imbalance_at_base, unit),
         "value": style.amount(forecast.imbalance, unit),
     }
     return imbalance, total

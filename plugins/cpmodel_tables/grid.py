@@ -25,6 +25,7 @@ from cpmodel_tables.columns import (
     CellColumns,
     Cells,
     columns_of,
+    is_number,
     limits_of,
 )
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
@@ -103,7 +104,7 @@ class Grid:
         if title not in self._numeric:
             there = [cell for cell in self.columns[title][:_MANY] if not _is_missing(cell)]
             found = as_numbers(there) is not None
-            found = found or sum(map(_is_number, there)) * 2 >= len(there)
+            found = found or sum(map(is_number, there)) * 2 >= len(there)
             self._numeric[title] = found
         return self._numeric[title]
 
@@ -116,7 +117,7 @@ class Grid:
         cells = self.columns[title]
         if as_numbers(cells) is not None:
             return 0
-        return sum(not (_is_missing(cell) or _is_number(cell)) for cell in cells)
+        return sum(not (_is_missing(cell) or is_number(cell)) for cell in cells)
 
     def texts(self, title: str) -> list[str]:
         """Return a column as text.
@@ -154,17 +155,6 @@ def _as_numbers_one_by_one(cells: Sequence[object]) -> FloatArray | None:
         )
     except (ValueError, OverflowError):
         return None
-
-
-def _is_number(cell: object) -> bool:
-    """Return whether one cell is a number; an array for each would take three times as long."""
-    if not isinstance(cell, str):
-        return isinstance(cell, int | float) and as_numbers([cell]) is not None
-    try:
-        decimal_of(cell)
-    except (ValueError, OverflowError):
-        return False
-    return True
 
 
 def _is_missing(cell: object) -> bool:

@@ -12,7 +12,6 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import (
     cost_text,
     headline,
-    is_unknown,
     known_notes,
     missing_notes,
     model_notes,
@@ -38,7 +37,7 @@ def page_headline(ranking: Ranking) -> str:
     rows = main_rows(ranking)
     if not len(rows):
         return headline(ranking, style=DEFAULT_STYLE)
-    if is_unknown(ranking.program_trust) and not ranking.repetitions:
+    if ranking.is_unknown:
         known = [f"{cost_text(ranking, style=DEFAULT_STYLE)}.", *known_notes(ranking)]
         return " ".join(known)
     share = percent(float(ranking.own_share[rows].sum()))
