@@ -12,6 +12,7 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.fit_findings import (
     RECOMMENDED_POINTS,
+    findings_of_counters,
     findings_of_models,
     findings_of_parameters,
 )
@@ -151,6 +152,7 @@ def fit(
             *repetition_findings(experiment, chosen.name),
             *findings_of_parameters(experiment, parameters),
             *findings_of_models(models, points, parameters, centres),
+            *findings_of_counters(chosen, points, parameters, centres),
         )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
     run_time = _run_time(experiment, chosen, options, (points, values), models, settings)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.wrapped_counters import wrapped_from
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling import FitStatus, Models
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.schema import Metric
 from callpath_modeler.units import counted, percent, setting_text, significant
 
 RECOMMENDED_POINTS = 5
@@ -76,6 +78,21 @@ def findings_of_models(
         message = f"at {where} nearly all call paths are {times} times what the other scales say"
         found.append(Finding("CPM208", "models", message))
     return found
+
+
+def findings_of_counters(
+    metric: Metric, points: FloatArray, parameters: tuple[str, ...], centres: FloatArray
+) -> list[Finding]:
+    """Return a finding about counters that are wrapped; arguments as in `findings_of_models`."""
+    if len(parameters) > 1 or not metric.is_requirement:
+        return []
+    since = wrapped_from(points[:, 0], centres)
+    if (since < 0).all():
+        return []
+    count, first = int((since >= 0).sum()), int(since[since >= 0].min())
+    where = setting_text({parameters[0]: float(points[first, 0])})
+    message = f"{counted(count, 'call path')} of {metric.name}, from {where} on"
+    return [Finding("CPM215", "models", message, count)]
 
 
 def _exponentials(models: Models, parameter: str, centres: FloatArray) -> list[Finding]:

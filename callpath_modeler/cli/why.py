@@ -49,7 +49,7 @@ def command(
     """
     from callpath_modeler.explanation import explain
     from callpath_modeler.question import findings_at
-    from callpath_modeler.report.causes import why_table, why_text
+    from callpath_modeler.report.causes import why_table, why_text, wrapped_text
 
     form = output.form
     ranking = study.reading(requirements=True).ranking(question)
@@ -64,6 +64,11 @@ def command(
         raise DataError(
             "no cause is known: causes are of exclusive times",
             hint="-m time --exclusive, and a call path with a time at several scales",
+        )
+    counter = wrapped_text(cause)
+    if counter:
+        raise DataError(
+            f"no cause is known: {counter}", hint="count with 64 bits, or give smaller scales alone"
         )
     if form == TABLE:
         output.write_lines(console, why_text(ranking, cause, style=output.style(console)))

@@ -79,6 +79,14 @@ OF_MODELS = {
         remedy="Measure one run with all parameters at such values.",
         example="target: no run has p >= 256 and n >= 800000",
     ),
+    "CPM215": FindingKind(
+        what="Counters of 32 bits started again at 0",
+        why="Their values fall where they should rise, and 2^32 or a multiple brings them back to "
+        "the law of the smaller scales. Models of these values are wrong, and so are causes.",
+        remedy="Count with 64 bits, or give the scales alone at which the counter did not start "
+        "again.",
+        example="models: 1 call path of bytes_sent, from p = 512 on",
+    ),
     "CPM301": FindingKind(
         what="The sizes of messages are unknown",
         why="They are assumed to be equal, which may hide violated guidelines.",

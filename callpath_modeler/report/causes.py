@@ -70,11 +70,23 @@ def conclusion(ranking: Ranking, cause: Cause) -> str:
     label = cause.label
     if label == IMBALANCE:
         return f"{_imbalance_text(ranking, cause)}{_slowest(cause)}"
+    counter = wrapped_text(cause)
+    if counter:
+        return f"{counter}. So the cause is unknown."
     if label == NOTHING and cause.grows:
         return "The profiles count no calls, bytes or operations here, so the cause is unknown."
     if label == NOTHING:
         return "The time does not grow."
     return _explained_text(ranking, cause, cause.explained())
+
+
+def wrapped_text(cause: Cause) -> str:
+    """Return which counter is wrapped, and from which scale on; empty = none."""
+    if cause.wrapped is None:
+        return ""
+    (metric, point), parameter = cause.wrapped, cause.causes.fitted.parameter
+    where = f"{parameter} = {parameter_value(point)}"
+    return f"{metric.name} falls from {where} on, as a counter of 32 bits that starts again at 0"
 
 
 def _explained_text(ranking: Ranking, cause: Cause, explained: Explained) -> str:

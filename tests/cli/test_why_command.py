@@ -83,3 +83,32 @@ def test_work_on_the_root_of_a_sorting_program_is_found(run, shared_data):
     assert "main/comm/comm_large/mpi_scatter,waits for comp_large" in done.out
     told = run("why", sources, "main/comp/comp_large", *asked).out
     assert "it is as if one process did all of it" in " ".join(told.split())
+
+
+@pytest.fixture
+def wrapped(tmp_path):
+    """A table of a call that sends ten megabytes to each process, counted with 32 bits."""
+    rows = ["callpath,p,time[s],bytes_sent"]
+    for p in (64, 128, 256, 512, 1024):
+        rows.append(f"main/MPI_Send,{p},{0.01 * p},{10_000_000 * p % 2**32}")
+    table = tmp_path / "sent.csv"
+    table.write_text("\n".join(rows) + "\n")
+    return table
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_wrapped_counter_tells_no_cause(run, wrapped, form):
+    done = run("why", wrapped, "main/MPI_Send", "--target", "8192", "-f", form)
+    done.fails(4, "bytes_sent falls from p = 512 on")
+
+
+def test_a_wrapped_counter_is_a_finding(run, wrapped):
+    told = run("rank", wrapped, "-m", "bytes_sent", "--target", "8192", "-f", "json")
+    (found,) = (each for each in json.loads(told.out)["findings"] if each["code"] == "CPM215")
+    assert found["message"] == "1 call path of bytes_sent, from p = 512 on"
+
+
+def test_show_says_that_a_counter_is_wrapped(run, wrapped):
+    shown = " ".join(run("show", wrapped, "main/MPI_Send", "--target", "8192").out.split())
+    assert "bytes_sent falls from p = 512 on" in shown
+    assert "So the cause is unknown." in shown

@@ -14,6 +14,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.call_class import CallClass
+from callpath_modeler.profile.schema import Metric
 
 NOTHING = "-"
 """Label of call paths whose time does not grow."""
@@ -199,6 +200,11 @@ class Cause:
         """True if calls, bytes or operations of the call path are counted."""
         found = self.causes.needs.found
         return any(need.amounts.values[self.place].any() for need in found)
+
+    @property
+    def wrapped(self) -> tuple[Metric, float] | None:
+        """A counter that is wrapped, and from which point; None = the counts can be compared."""
+        return self.causes.needs.take(np.array([self.place])).wrapped()[0]
 
     @property
     def is_required(self) -> bool:

@@ -92,6 +92,9 @@ def find_causes(
             if labels[place] == Driver.SOURCE.value:
                 source[place] = part.source[k]
                 labels[place] = f"{Driver.SOURCE.value} {tree.name(int(part.source[k]))}"
+    for place, counter in zip(worth.tolist(), needs.wrapped(), strict=True):
+        if counter is not None and labels[place] != IMBALANCE:
+            labels[place] = UNEXPLAINED
     whole = bare.filled(worth, needs)
     return Causes(
         *(fitted, whole, tuple(classes.tolist()), grows | uneven, tuple(labels.tolist())),

@@ -12,6 +12,7 @@ import numpy as np
 from callpath_modeler import modeling
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.wrapped_counters import wrapped_from
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -159,6 +160,15 @@ class Needs:
             delay=None if self.delay is None else self.delay.take(places),
             source=self.source[places],
         )
+
+    def wrapped(self) -> list[tuple[Metric, float] | None]:
+        """Return the first wrapped counter of each call path, and from which point, [n]."""
+        found: list[tuple[Metric, float] | None] = [None] * len(self.rows)
+        for need in reversed(self.found):
+            since = wrapped_from(self.points[:-1], need.amounts.values[:, :-1])
+            for place in np.flatnonzero(since >= 0).tolist():
+                found[place] = need.metric, float(self.points[since[place]])
+        return found
 
     def filled(self, places: IntArray, part: Needs) -> Needs:
         """Return these needs with the requirements and sources of some call paths."""

@@ -1,0 +1,56 @@
+"""Counters of 32 bits that started again at 0: they fall where they rose before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callpath_modeler.arrays import FloatArray, IntArray
+
+RANGE = 2.0**32
+"""Number of values of a counter of 32 bits."""
+_NEAR = 0.02
+"""Largest relative distance between the law and a value with whole ranges added."""
+_MOST = 8
+"""Largest number of ranges. With more of them, any value has the law nearby by chance."""
+_BEFORE = 2
+"""Number of points that a power law needs."""
+_LEAST = 4
+"""Number of points that must lie on the law, with few ranges added."""
+
+
+def wrapped_from(points: FloatArray, values: FloatArray) -> IntArray:
+    """Return the point from which each counter is wrapped.
+
+    A counter is wrapped if it falls although it rose as a power of the parameter before, and if a
+    multiple of 2^32 brings its value back to that power.
+
+    Parameters
+    ----------
+    points : [K] positive, ascending
+    values : [n, K] counts of one run, or means over runs and processes; NaN or 0 = not known
+
+    Returns
+    -------
+    [n]
+        Column of the first wrapped value; -1 = none.
+    """
+    found = np.full(len(values), -1, np.intp)
+    count = len(points)
+    if count <= _BEFORE:
+        return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_x, log_y = np.log(points), np.log(values)
+        is_count = (np.nan_to_num(values) < RANGE).all(axis=1)
+        for k in range(_BEFORE, count):
+            slope = (log_y[:, k - 1] - log_y[:, 0]) / (log_x[k - 1] - log_x[0])
+            level = log_y[:, 0] - slope * log_x[0]
+            law = np.exp(level[:, None] + slope[:, None] * log_x)
+            # The law must hold at all scales: at any one, a range brings many values close to it.
+            ranges = np.maximum(np.round((law - values) / RANGE), 0)
+            ranges[:, :k] = 0
+            near = abs((values + ranges * RANGE) / law - 1) <= _NEAR
+            falls = (values[:, k] < values[:, k - 1]) & (ranges[:, k] >= 1)
+            told = (near & (ranges <= _MOST)).sum(axis=1) >= _LEAST
+            holds = (near | (ranges > _MOST)).all(axis=1)
+            found[(found < 0) & is_count & falls & told & holds] = k
+    return found
