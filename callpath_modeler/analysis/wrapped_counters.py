@@ -21,8 +21,8 @@ _LEAST = 4
 def wrapped_from(points: FloatArray, values: FloatArray) -> IntArray:
     """Return the point from which each counter is wrapped.
 
-    A counter is wrapped if it falls although it rose as a power of the parameter before, and if a
-    multiple of 2^32 brings its value back to that power.
+    A wrapped counter falls, but rose as a power of the parameter before. A multiple of 2^32 brings
+    its values back to that power.
 
     Parameters
     ----------

@@ -88,11 +88,10 @@ def test_work_on_the_root_of_a_sorting_program_is_found(run, shared_data):
 @pytest.fixture
 def wrapped(tmp_path):
     """A table of a call that sends ten megabytes to each process, counted with 32 bits."""
-    rows = ["callpath,p,time[s],bytes_sent"]
-    for p in (64, 128, 256, 512, 1024):
-        rows.append(f"main/MPI_Send,{p},{0.01 * p},{10_000_000 * p % 2**32}")
+    points = (64, 128, 256, 512, 1024)
+    rows = [f"main/MPI_Send,{p},{0.01 * p},{10_000_000 * p % 2**32}" for p in points]
     table = tmp_path / "sent.csv"
-    table.write_text("\n".join(rows) + "\n")
+    table.write_text("\n".join(["callpath,p,time[s],bytes_sent", *rows]) + "\n")
     return table
 
 
