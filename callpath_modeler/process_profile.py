@@ -95,7 +95,7 @@ class ProcessProfile:
         return found
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the compute node of each rank; "" = not known, or not the same in all runs."""
+        """Return the compute node of each rank; "" = not known, or different between runs."""
         known: dict[int, str] = {}
         for each in self.values:
             for rank, node in zip(each.ranks.tolist(), each.placement.nodes, strict=True):
@@ -107,7 +107,7 @@ class ProcessProfile:
         return distribution(statistic_of_present(self.of_repetitions().T, Reduction.MEDIAN))
 
     def times_outlying(self) -> IntArray:
-        """Return in how many repetitions each process is outlying by itself, [processes]."""
+        """Return in how many repetitions each process is an outlier, [processes]."""
         each = [distribution(row).outlying for row in self.of_repetitions()]
         found: IntArray = np.sum(each, axis=0, dtype=np.intp)
         return found
@@ -169,8 +169,8 @@ def process_profiles(
 ) -> list[ProcessProfile | DataError]:
     """Return the values of processes in several choices of call paths.
 
-    Each profile is opened once. Parameters and errors are those of `process_profile`, except for
-    the rows, which are given for each choice.
+    Each profile is opened once. Parameters and errors are as in `process_profile`, but each
+    choice has rows.
 
     Returns
     -------

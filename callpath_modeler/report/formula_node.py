@@ -9,7 +9,7 @@ from callpath_modeler.units import parameter_value, signed_percent
 
 
 class FormulaNodeReport(NodeReport):
-    """The description of a node whose models are those of the operands, which it does not show."""
+    """Description of a node with a formula. Its operands have models; it has none."""
 
     def model(self) -> list[str]:
         """Return the formula, and the values at the target."""
@@ -25,11 +25,11 @@ class FormulaNodeReport(NodeReport):
         return lines
 
     def chart(self, width: int, height: int) -> list[str]:  # noqa: ARG002
-        """Return nothing: the node has no model of its own."""
+        """Return an empty list, because the node has no model."""
         return []
 
     def alternatives(self) -> list[str]:
-        """Return nothing: the node has no model of its own."""
+        """Return an empty list, because the node has no model."""
         return []
 
     def facts(self) -> list[str]:

@@ -175,8 +175,8 @@ def _columns(session: Session, places: np.ndarray, *, style: TextStyle) -> dict[
     if isinstance(own, NodeDifferences) and isinstance(whole, NodeDifferences):
         cells = _of_pair(session, places, own, whole, style=style)
     else:
-        assert isinstance(own, NodeValues), "values are those of one experiment"
-        assert isinstance(whole, NodeValues), "values are those of one experiment"
+        assert isinstance(own, NodeValues), "the browser shows one experiment"
+        assert isinstance(whole, NodeValues), "the browser shows one experiment"
         cells = _of_forecast(session, places, own, whole, style=style)
     return {
         name: replace(cells[name], header=style.say(cells[name].header),
@@ -197,7 +197,7 @@ def _of_pair(
     from callpath_modeler.report.difference_columns import difference_cells
 
     forecast, inclusive = session.forecast, session.leads_inclusive
-    assert isinstance(forecast, PairForecast), "values are those of two experiments"
+    assert isinstance(forecast, PairForecast), "the browser compares two experiments"
     rows = _single_rows(session, places)
     return difference_cells(forecast, own, whole, rows, inclusive=inclusive, style=style)
 
@@ -212,7 +212,7 @@ def _of_forecast(
 ) -> dict[str, TextColumn]:
     """Return the columns of one experiment."""
     forecast, inclusive = session.forecast, session.leads_inclusive
-    assert isinstance(forecast, Answer), "values are those of one experiment"
+    assert isinstance(forecast, Answer), "the browser shows one experiment"
     cells = value_cells(forecast, own, whole, inclusive=inclusive, style=style)
     main = whole if inclusive else own
     if not forecast.has_bands and "band" in cells:
