@@ -5,11 +5,11 @@ with its own model. Listed call paths are means over processes, or maxima of dif
 and do not add up to it.
 
 No process is slower than the slowest, so the sum of means never exceeds the run time. The models of
-the run time and of the call paths are independent. Where their predictions keep this rule, the
-model of the run time predicts. Where the sum is larger, one of both is wrong: a sum of many noisy
-models is too large, or a model of the whole misses a small part that grows. The prediction is then
-a mean of both, weighted by their precision, and its band is wider the more they disagree. On
-measured series, this is closer than each of them (docs/explanation/accuracy.md).
+the run time and of the call paths are independent. If their predictions keep this rule, the model
+of the run time predicts. If the sum is larger, one of both is wrong. A sum of many noisy models is
+too large, or a model of the whole misses a small part that grows. The prediction is then a mean of
+both, weighted by their precision. Its band is wider the more they disagree. On measured series,
+this is closer than each of them (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
 
 
 def _by_model(fitted: Fitted, points: FloatArray) -> Band | None:
-    """Return the predictions of the model of the run time alone; None = there is none."""
+    """Return predictions of the run time by its model; None = there is no model."""
     of_program = fitted.run_time
     if of_program is None or not of_program.modelled[0]:
         return None

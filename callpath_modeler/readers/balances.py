@@ -29,7 +29,7 @@ _HELD = 1 << 28
 _MOST = 500
 """Largest number of subtrees of a run."""
 _LEAST = 1e-3
-"""Smallest share of the time of a subtree with parts of its own."""
+"""Smallest share of the time; smaller subtrees have no separate parts."""
 _LARGEST = 1e15
 """Largest plausible time of a thread in seconds; larger ones come from damaged files."""
 _INSTRUCTIONS = ("papi_tot_ins", "instructions", "inst_retired:any_p", "perf::instructions")

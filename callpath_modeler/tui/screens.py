@@ -106,16 +106,14 @@ class ChoiceScreen(ModalScreen[str]):
 
     def on_resize(self) -> None:
         """Lay everything out again."""
-        is_first = not self._listing.entries
         self._renew()
-        if is_first:
-            self._at = self._listing.chosen
-            self._draw()
 
     def _renew(self) -> None:
         """Lay the list out again."""
+        is_first = not self._listing.entries
         self._listing = self.listing(max(20, self.size.width - 2))
-        self._at = max(0, min(self._at, len(self._listing.entries) - 1))
+        at = self._listing.chosen if is_first else self._at
+        self._at = max(0, min(at, len(self._listing.entries) - 1))
         self._draw()
 
     def _draw(self) -> None:

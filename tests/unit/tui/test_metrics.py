@@ -13,6 +13,7 @@ from test_session import VALUES
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.report.listing import Listing
 from callpath_modeler.tui.metrics import metric_total
 from synthetic import experiment, fitted
 
@@ -139,6 +140,18 @@ def test_the_list_can_be_used_before_all_totals_are_known(times):
         assert len(asked) == before
 
     given = replace(GIVEN, runs_of=slowly, models_of=models_of)
+    drive(steps, times, given=given)
+
+
+def test_totals_that_come_before_the_list_is_laid_out_keep_the_shown_metric_marked(times, given):
+    async def steps(screen):
+        await screen.press("m", "down", "enter")
+        await screen.press("m")
+        opened = screen.pilot.app.screen
+        opened._listing, opened._at = Listing([], [], []), 0
+        opened.add("time", opened._known["time"])
+        assert opened.chosen == "visits"
+
     drive(steps, times, given=given)
 
 
