@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 
 RANGE = 2.0**32
 """Number of values of a counter of 32 bits."""
@@ -14,6 +14,8 @@ _MOST = 8
 """Largest number of ranges. With more of them, any value has the law nearby by chance."""
 _BEFORE = 2
 """Number of points that a power law needs."""
+_LEAST_BEFORE = 2.0**20
+"""Smallest value before the fall. From smaller ones, no power goes beyond the range at once."""
 _LEAST = 4
 """Number of points that must lie on the law, with few ranges added."""
 
@@ -35,22 +37,24 @@ def wrapped_from(points: FloatArray, values: FloatArray) -> IntArray:
         Column of the first wrapped value; -1 = none.
     """
     found = np.full(len(values), -1, np.intp)
-    count = len(points)
-    if count <= _BEFORE:
-        return found
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_x, log_y = np.log(points), np.log(values)
-        is_count = (np.nan_to_num(values) < RANGE).all(axis=1)
-        for k in range(_BEFORE, count):
-            slope = (log_y[:, k - 1] - log_y[:, 0]) / (log_x[k - 1] - log_x[0])
-            level = log_y[:, 0] - slope * log_x[0]
-            law = np.exp(level[:, None] + slope[:, None] * log_x)
-            # The law must hold at all scales: at any one, a range brings many values close to it.
-            ranges = np.maximum(np.round((law - values) / RANGE), 0)
-            ranges[:, :k] = 0
-            near = abs((values + ranges * RANGE) / law - 1) <= _NEAR
-            falls = (values[:, k] < values[:, k - 1]) & (ranges[:, k] >= 1)
-            told = (near & (ranges <= _MOST)).sum(axis=1) >= _LEAST
-            holds = (near | (ranges > _MOST)).all(axis=1)
-            found[(found < 0) & is_count & falls & told & holds] = k
+        for k in range(_BEFORE, len(points)):
+            before = values[:, k - 1]
+            falls = (values[:, k] < before) & (before >= _LEAST_BEFORE) & (before < RANGE)
+            rows = np.flatnonzero(falls & (found < 0))
+            found[rows[_are_wrapped(points, values[rows], k)]] = k
     return found
+
+
+def _are_wrapped(points: FloatArray, values: FloatArray, k: int) -> BoolArray:
+    """Return whether the law of the points before `k` holds at all points, [n]."""
+    log_x, log_y = np.log(points), np.log(values)
+    slope = (log_y[:, k - 1] - log_y[:, 0]) / (log_x[k - 1] - log_x[0])
+    law = values[:, :1] * np.exp(slope[:, None] * (log_x - log_x[0]))
+    ranges = np.maximum(np.round((law - values) / RANGE), 0)
+    ranges[:, :k] = 0
+    # At a single scale, a range brings many values close to the law.
+    near = abs((values + ranges * RANGE) / law - 1) <= _NEAR
+    told = (near & (ranges <= _MOST)).sum(axis=1) >= _LEAST
+    holds = (near | (ranges > _MOST)).all(axis=1) & (values < RANGE).all(axis=1)
+    return np.asarray((ranges[:, k] >= 1) & told & holds)
