@@ -145,7 +145,7 @@ def _no_value(function: Function, text: str, parameter: str, scales: tuple[float
         except OverflowError:
             values.append(np.inf)
     wrong = [at for at, value in zip(scales, values, strict=True) if not 0 < value < np.inf]
-    listed = " and ".join(setting_text({parameter: at}) for at in wrong or scales)
+    listed = " and ".join(setting_text({parameter: at}) for at in dict.fromkeys(wrong or scales))
     return f"{text} is not a finite number above zero at {listed}"
 
 

@@ -1,0 +1,190 @@
+"""Costs of a whole program: its run time, its imbalance, and how far predictions are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from callpath_modeler import pipeline
+from callpath_modeler.analysis import program_costs
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.profile.schema import Metric, Reduction
+from synthetic import POINTS, experiment, fitted
+
+P, INF, NAN = np.array(POINTS), float("inf"), float("nan")
+COMPUTES, WAITS = 20 + 0 * P, 0.1 * P
+LONGER = 5.0
+"""Seconds of the slowest process beyond the sum of the call paths."""
+
+
+def with_run_time(values, run_time, reduction=Reduction.MEAN):
+    """Return models of call paths and of run times [runs]."""
+    made = experiment(values, reduction=reduction)
+    column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
+    return pipeline.fit(replace(made, columns={"time": column}))
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    return with_run_time({"main": COMPUTES, "main/wait": WAITS}, COMPUTES + WAITS + LONGER)
+
+
+@pytest.fixture(scope="module")
+def even():
+    return with_run_time({"main": COMPUTES, "main/wait": WAITS}, COMPUTES + WAITS)
+
+
+@pytest.fixture(scope="module")
+def sums():
+    """Values are sums over processes, but the run time is that of one process."""
+    values = {"main": COMPUTES * P, "main/wait": WAITS * P}
+    return with_run_time(values, COMPUTES + WAITS + LONGER, Reduction.SUM)
+
+
+@pytest.fixture(scope="module")
+def timeless():
+    return fitted({"main": COMPUTES, "main/wait": WAITS})
+
+
+# Run time and imbalance
+
+
+def test_the_run_time_at_the_ends_of_the_data_is_as_measured(uneven):
+    answer = answer_at(uneven, 64.0)
+    assert answer.program_at_base == pytest.approx(20 + 0.1 * P[0] + LONGER)
+    assert answer.program_at_largest == pytest.approx(20 + 0.1 * P[-1] + LONGER)
+
+
+def test_the_imbalance_is_the_run_time_beyond_the_sum(uneven):
+    answer = answer_at(uneven, 64.0)
+    assert answer.imbalance_at_base == pytest.approx(LONGER)
+    assert answer.imbalance_at_largest == pytest.approx(LONGER)
+    assert answer.imbalance == pytest.approx(LONGER, rel=0.01)
+    assert answer.program_total[0] == pytest.approx(20 + 6.4 + LONGER, rel=0.01)
+    assert answer.has_imbalance
+
+
+def test_a_run_time_that_is_the_sum_has_no_imbalance(even):
+    assert not answer_at(even, 64.0).has_imbalance
+    assert not answer_at(even, float(P[-1])).has_imbalance
+
+
+def test_without_a_run_time_the_sum_is_the_cost_of_the_program(timeless):
+    answer = answer_at(timeless, 64.0)
+    assert answer.run_time is None
+    assert answer.program_at_base == pytest.approx(20 + 0.1 * P[0])
+    assert answer.program_total == answer.total
+    assert answer.imbalance_at_base == pytest.approx(0)
+    assert not answer.has_imbalance
+
+
+def test_the_run_time_of_sums_counts_for_all_processes(sums):
+    answer = answer_at(sums, 64.0)
+    assert answer.program_total[0] == pytest.approx(64 * (20 + 6.4 + LONGER), rel=0.01)
+    assert answer.program_at_base == pytest.approx(P[0] * (20 + 0.1 * P[0] + LONGER))
+    assert answer.program_at_largest == pytest.approx(P[-1] * (20 + 0.1 * P[-1] + LONGER))
+    assert answer.imbalance_at_base == pytest.approx(P[0] * LONGER)
+    assert answer.cost_per_process == pytest.approx(20 + 6.4, rel=0.01)
+
+
+def test_two_runs_at_the_target_are_measured_and_one_is_not():
+    twice = fitted({"main": [[20.0, 20.0]] * len(P)})
+    assert answer_at(twice, float(P[1])).basis == "measured"
+    assert answer_at(twice, 64.0).basis == "predicted"
+    assert answer_at(fitted({"main": COMPUTES}), float(P[1])).basis == "predicted"
+
+
+def test_the_costs_at_the_base_beside_predictions_are_those_with_a_model():
+    gone = [[3.0] * 2, [3.0] * 2, *[[NAN] * 2] * 3]
+    some = fitted({"main": [[20.0] * 2] * len(P), "main/gone": gone})
+    assert answer_at(some, float(P[1])).costs_at_base.exclusive[:, 0].tolist() == [20, 3]
+    before = answer_at(some, 64.0).costs_at_base.exclusive[:, 0]
+    assert np.nan_to_num(before).tolist() == [20, 0]
+
+
+# How far predictions are known
+
+
+def known_up_to(monkeypatch, models, target, high):
+    """Return the farthest known scale, if bands of 1 end at these numbers, and the scales asked."""
+    asked = []
+
+    def bands(_, points):
+        asked.extend(points.tolist())
+        return Band(np.ones(len(points)), np.ones(len(points)), np.array(high[: len(points)]))
+
+    monkeypatch.setattr(program_costs, "run_time_bands", bands)
+    return answer_at(models, target, bands=False).farthest_known, asked
+
+
+@pytest.mark.parametrize(
+    ("high", "farthest"),
+    [
+        ([1.2] * 3, 256.0),
+        ([1.2, 1.2, 3.0], 128.0),
+        ([1.2, 3.0, 1.2], 64.0),
+        ([3.0, 1.2, 1.2], None),
+    ],
+    ids=["all", "two", "one", "none"],
+)
+def test_the_farthest_scale_is_the_last_before_one_without_three_marks(
+    monkeypatch, timeless, high, farthest
+):
+    found, asked = known_up_to(monkeypatch, timeless, 300.0, high)
+    assert asked == [64, 128, 256]
+    assert found == farthest
+
+
+def test_a_target_close_to_the_data_asks_for_twice_the_largest_scale(monkeypatch, timeless):
+    assert known_up_to(monkeypatch, timeless, 40.0, [1.2]) == (64.0, [64])
+
+
+@pytest.mark.parametrize("target", [16.0, 32.0, INF])
+def test_scales_within_the_data_and_infinity_have_no_farthest_scale(monkeypatch, timeless, target):
+    assert known_up_to(monkeypatch, timeless, target, [1.2] * 9) == (None, [])
+
+
+def test_many_call_paths_have_no_farthest_scale(monkeypatch, timeless):
+    monkeypatch.setattr(program_costs, "_MANY", 2)
+    assert known_up_to(monkeypatch, timeless, 64.0, [1.2])[0] == 64
+    monkeypatch.setattr(program_costs, "_MANY", 1)
+    assert known_up_to(monkeypatch, timeless, 64.0, [1.2]) == (None, [])
+
+
+# Metrics that do not add up, and infinity
+
+
+def test_ratios_have_no_sums():
+    twice = np.repeat(np.array([COMPUTES, WAITS])[..., None], 2, axis=2)
+    values = dict(zip(["main", "main/f"], twice, strict=True))
+    ratios = fitted(values, metric=Metric("r", "1", additive=False))
+    for target, runs in ((64.0, 0), (float(P[1]), 2), (INF, 0)):
+        ranking = rank(ratios, target)
+        assert ranking.repetitions == runs
+        assert ranking.whole == 0
+        assert np.isnan(ranking.total).tolist() == [True] * 3
+
+
+def test_at_infinity_the_fastest_growths_share_by_their_coefficients():
+    grows = fitted({"main": COMPUTES, "main/one": 1.0 * P, "main/two": 2.0 * P})
+    costs = answer_at(grows, INF, bands=False).costs
+    assert costs.whole == 1
+    assert costs.decides.exclusive[:, 0] == pytest.approx([0, 1 / 3, 2 / 3], rel=1e-6)
+
+
+def test_constant_costs_share_at_infinity_as_anywhere():
+    still = fitted({"main": 0.1 + 0 * P, "main/f": 0.3 + 0 * P})
+    for target in (INF, 64.0):
+        costs = answer_at(still, target, bands=False).costs
+        assert costs.whole == pytest.approx(0.4)
+        assert costs.decides.exclusive[:, 0] == pytest.approx([0.1, 0.3])
+
+
+def test_a_call_path_without_a_model_has_no_share_at_infinity():
+    grows = fitted({"main": 1.0 * P, "main/gone": [3.0, NAN, NAN, NAN, NAN]})
+    shares = answer_at(grows, INF, bands=False).costs.decides.exclusive[:, 0]
+    assert np.nan_to_num(shares, nan=0.0).tolist() == [1, 0]
