@@ -547,3 +547,18 @@ def test_at_infinity_the_fastest_growth_gains_and_the_others_lose_the_shares_the
     assert order(shares) == ["main/cubic", "main/log", "main/linear", "main"]
     before = shares.share_at_largest[shares.order[1:]]
     assert before.tolist() == sorted(before)
+
+
+def test_costs_at_the_base_and_own_shares_follow_the_view(fit):
+    own, subtrees = rank(fit, 64.0), rank(fit, 64.0, inclusive=True)
+    assert own.at_base[:4] == pytest.approx([100, 1, 1e-4 * 8, 3])
+    assert subtrees.at_base[0] == pytest.approx(104 + 1e-4 * 8)
+    assert np.nansum(subtrees.own_share) == pytest.approx(1)
+    np.testing.assert_array_equal(subtrees.own_share, own.share)
+
+
+def test_a_refused_ranking_of_inclusive_ratios_names_views_for_formulas_alone():
+    ratios = fitted(VALUES, metric=Metric("ratio", "1", additive=False))
+    with pytest.raises(UsageError) as told:
+        rank(ratios, 64.0, inclusive=True)
+    assert told.value.hint == "--exclusive, and --by value or --by growth"
