@@ -12,6 +12,7 @@ from callpath_modeler.analysis import program_costs
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.rank import rank
+from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import POINTS, experiment, fitted
 
@@ -188,3 +189,21 @@ def test_a_call_path_without_a_model_has_no_share_at_infinity():
     grows = fitted({"main": 1.0 * P, "main/gone": [3.0, NAN, NAN, NAN, NAN]})
     shares = answer_at(grows, INF, bands=False).costs.decides.exclusive[:, 0]
     assert np.nan_to_num(shares, nan=0.0).tolist() == [1, 0]
+
+
+# Expected costs, and the scale with the shortest run time
+
+
+def test_below_the_base_no_cost_is_expected(timeless):
+    assert answer_at(timeless, 1.0).expected.exclusive[:, 0].tolist() == [0, 0]
+    assert answer_at(timeless, 64.0).expected.exclusive[:, 0] == pytest.approx([20, 0.2])
+
+
+def test_only_predictions_have_a_scale_with_the_shortest_run_time():
+    """A time of 128 / p + p seconds is shortest at 11 processes."""
+    falls = np.repeat((128 / P)[:, None], 2, axis=1)
+    rises = np.repeat(P[:, None], 2, axis=1)
+    models = fitted({"main": falls, "main/rises": rises}, scaling=Scaling.STRONG)
+    assert answer_at(models, float(P[-1])).turning is None
+    assert answer_at(models, 64.0).turning.at == pytest.approx(11.3, rel=0.1)
+    assert answer_at(models, 64.0, bands=False).turning is None
