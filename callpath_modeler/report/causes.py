@@ -70,13 +70,13 @@ def conclusion(ranking: Ranking, cause: Cause) -> str:
     label = cause.label
     if label == IMBALANCE:
         return f"{_imbalance_text(ranking, cause)}{_slowest(cause)}"
-    counter = wrapped_text(cause)
-    if counter:
-        return f"{counter}. So the cause is unknown."
     if label == NOTHING and cause.grows:
         return "The profiles count no calls, bytes or operations here, so the cause is unknown."
     if label == NOTHING:
         return "The time does not grow."
+    counter = wrapped_text(cause)
+    if counter:
+        return f"{counter}. So the cause is unknown."
     return _explained_text(ranking, cause, cause.explained())
 
 

@@ -85,14 +85,18 @@ def test_work_on_the_root_of_a_sorting_program_is_found(run, shared_data):
     assert "it is as if one process did all of it" in " ".join(told.split())
 
 
-@pytest.fixture
-def wrapped(tmp_path):
-    """A table of a call that sends ten megabytes to each process, counted with 32 bits."""
+def sent(folder, time):
+    """Write a table of a call that sends ten megabytes to each process, counted with 32 bits."""
     points = (64, 128, 256, 512, 1024)
-    rows = [f"main/MPI_Send,{p},{0.01 * p},{10_000_000 * p % 2**32}" for p in points]
-    table = tmp_path / "sent.csv"
+    rows = [f"main/MPI_Send,{p},{time(p)},{10_000_000 * p % 2**32}" for p in points]
+    table = folder / "sent.csv"
     table.write_text("\n".join(["callpath,p,time[s],bytes_sent", *rows]) + "\n")
     return table
+
+
+@pytest.fixture
+def wrapped(tmp_path):
+    return sent(tmp_path, lambda p: 0.01 * p)
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
@@ -111,3 +115,11 @@ def test_show_says_that_a_counter_is_wrapped(run, wrapped):
     shown = " ".join(run("show", wrapped, "main/MPI_Send", "--target", "8192").out.split())
     assert "bytes_sent falls from p = 512 on" in shown
     assert "So the cause is unknown." in shown
+
+
+def test_a_time_that_does_not_grow_needs_no_cause_however_its_counter_is_wrapped(run, tmp_path):
+    table = sent(tmp_path, lambda _: 2)
+    shown = run("show", table, "main/MPI_Send", "--target", "8192").out
+    assert "The time does not grow." in shown
+    ranked = run("rank", table, "--target", "8192", "-f", "csv", "--columns", "callpath,why").out
+    assert "main/MPI_Send,-" in ranked

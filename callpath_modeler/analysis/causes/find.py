@@ -92,9 +92,6 @@ def find_causes(
             if labels[place] == Driver.SOURCE.value:
                 source[place] = part.source[k]
                 labels[place] = f"{Driver.SOURCE.value} {tree.name(int(part.source[k]))}"
-    for place, counter in zip(worth.tolist(), needs.wrapped(), strict=True):
-        if counter is not None and labels[place] != IMBALANCE:
-            labels[place] = UNEXPLAINED
     whole = bare.filled(worth, needs)
     return Causes(
         *(fitted, whole, tuple(classes.tolist()), grows | uneven, tuple(labels.tolist())),
@@ -209,8 +206,8 @@ def _labels(group: Group, needs: Needs, kind: CallClass) -> list[str]:
     shares = _growth_shares(group, needs)
     total = np.sum([*shares.values()], axis=0)
     labels = []
-    for k in range(len(needs.rows)):
-        if not total[k] > 0:
+    for k, counter in enumerate(needs.wrapped()):
+        if counter is not None or not total[k] > 0:
             labels.append(UNEXPLAINED)
             continue
         part = {driver: float(share[k] / total[k]) for driver, share in shares.items()}
