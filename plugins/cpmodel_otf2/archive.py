@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from cpmodel_otf2.definitions import (
 )
 from cpmodel_otf2.events import BATCH_EVENTS, Batch, Recorder
 from cpmodel_otf2.library import Library, raising
-from cpmodel_otf2.records import damage_of
+from cpmodel_otf2.records import cut_off, damage_of
 
 _LARGEST_CHUNK = 1 << 28
 """Maximum chunk size in bytes. The format allows 2^24, but libotf2 allocates any declared size."""
@@ -32,8 +32,6 @@ compressed.
 """
 
 _NOT_COMPRESSED = 1
-_END_OF_FILE = b"\x01"
-"""Last byte of every uncompressed file."""
 
 
 @contextmanager
@@ -77,7 +75,7 @@ class Archive:
         name = f"{self._path.stem}/{location.reference}.evt"
         if not location.events and not (self._path.parent / name).exists():
             return
-        self._require_end(name)
+        self._require_none(name, cut_off)
         reader = functions.Reader_GetEvtReader(self._handle, location.reference)
         if not reader:
             raise self._broken(name, "the events of this location are missing")
@@ -197,30 +195,20 @@ class Archive:
         self._check(code, name)
 
     def _require_records(self, name: str) -> None:
-        """Raise an error if a file of definitions is damaged; see `damage_of`."""
-        path = self._path.parent / name
-        if self._is_compressed or not path.is_file():
-            return
-        try:
-            damage = damage_of(path, self._block_of_definitions)
-        except OSError as error:
-            raise self._broken(name, error.strerror or str(error)) from None
-        if damage:
-            raise self._broken(name, damage)
+        """Raise an error if a file of definitions is damaged."""
+        self._require_none(name, lambda path: damage_of(path, self._block_of_definitions))
 
-    def _require_end(self, name: str) -> None:
-        """Raise an error if a file was cut off: libotf2 would read the memory of another file."""
+    def _require_none(self, name: str, damage: Callable[[Path], str | None]) -> None:
+        """Raise an error if an uncompressed file is damaged; a missing one is no damage."""
         path = self._path.parent / name
         if self._is_compressed or not path.is_file():
             return
         try:
-            with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - 1))
-                last = file.read(1)
+            found = damage(path)
         except OSError as error:
             raise self._broken(name, error.strerror or str(error)) from None
-        if last != _END_OF_FILE:
-            raise self._broken(name, "the file is cut off")
+        if found:
+            raise self._broken(name, found)
 
     def _read_compression(self) -> int:
         kind = ctypes.c_uint8()

@@ -1,7 +1,7 @@
-"""Check of the records of a definition file before libotf2 reads it.
+"""Checks of the files of a trace before libotf2 reads them.
 
 After a damaged record, libotf2 goes on behind the end of the file, in memory that may still hold
-the definitions of another trace. Then a damaged trace gets the answer of the other one.
+another file. Then a damaged trace gets the answer of the other one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,24 @@ _HEADER = 3
 """First byte of every block. The second one is the byte order."""
 _HEADER_SIZE = 18
 _END_OF_BLOCK, _END_OF_FILE, _END_OF_BUFFER = 0, 1, 2
+"""Types of records without a length. An uncompressed file ends with `_END_OF_FILE`."""
 _FIRST_DEFINITION = 5
 _LONG = 255
 """Length that means that eight more bytes hold the length."""
+_CUT_OFF = "the file is cut off"
+
+
+def cut_off(path: Path) -> str | None:
+    """Return that the end of an uncompressed file is missing; None = it is there.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 1))
+        return None if file.read(1) == bytes([_END_OF_FILE]) else _CUT_OFF
 
 
 def damage_of(path: Path, block: int) -> str | None:
@@ -34,12 +49,12 @@ def damage_of(path: Path, block: int) -> str | None:
     """
     with path.open("rb") as file:
         if not path.stat().st_size:
-            return "the file is cut off"
+            return _CUT_OFF
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             try:
                 return _damage(content, block)
             except IndexError:
-                return "the file is cut off"
+                return _CUT_OFF
 
 
 def _damage(content: mmap.mmap, block: int) -> str | None:
