@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -110,10 +110,15 @@ def experiment(
 def fitted(
     values: Mapping[str, Sequence[float]],
     points: Sequence[float] = POINTS,
+    *,
+    run_time: Sequence[float] | None = None,
     **of_experiment: object,
 ) -> Fitted:
-    """Return the models of an experiment from `experiment`."""
+    """Return the models of an experiment from `experiment`, and of its run time [runs]."""
     made = experiment(values, points, **of_experiment)
+    if run_time is not None:
+        column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
+        made = replace(made, columns={"time": column})
     return pipeline.fit(made)
 
 

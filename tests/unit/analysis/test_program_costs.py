@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis import program_costs
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
-from synthetic import POINTS, experiment, fitted
+from synthetic import POINTS, fitted
 
 P, INF, NAN = np.array(POINTS), float("inf"), float("nan")
 COMPUTES, WAITS = 20 + 0 * P, 0.1 * P
+CALL_PATHS = {"main": COMPUTES, "main/wait": WAITS}
 LONGER = 5.0
 """Seconds of the slowest process beyond the sum of the call paths."""
 
 
-def with_run_time(values, run_time, reduction=Reduction.MEAN):
-    """Return models of call paths and of run times [runs]."""
-    made = experiment(values, reduction=reduction)
-    column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
-    return pipeline.fit(replace(made, columns={"time": column}))
-
-
 @pytest.fixture(scope="module")
 def uneven():
-    return with_run_time({"main": COMPUTES, "main/wait": WAITS}, COMPUTES + WAITS + LONGER)
+    return fitted(CALL_PATHS, run_time=COMPUTES + WAITS + LONGER, reduction=Reduction.MEAN)
 
 
 @pytest.fixture(scope="module")
 def even():
-    return with_run_time({"main": COMPUTES, "main/wait": WAITS}, COMPUTES + WAITS)
+    return fitted(CALL_PATHS, run_time=COMPUTES + WAITS, reduction=Reduction.MEAN)
 
 
 @pytest.fixture(scope="module")
 def sums():
     """Values are sums over processes, but the run time is that of one process."""
     values = {"main": COMPUTES * P, "main/wait": WAITS * P}
-    return with_run_time(values, COMPUTES + WAITS + LONGER, Reduction.SUM)
+    return fitted(values, run_time=COMPUTES + WAITS + LONGER, reduction=Reduction.SUM)
 
 
 @pytest.fixture(scope="module")
 def timeless():
-    return fitted({"main": COMPUTES, "main/wait": WAITS})
+    return fitted(CALL_PATHS)
 
 
 # Run time and imbalance

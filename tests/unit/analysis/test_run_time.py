@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.rank import rank
@@ -23,7 +20,7 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.headline import cost_text, sum_notes
 from callpath_modeler.report.text_style import DEFAULT_STYLE
-from synthetic import experiment
+from synthetic import fitted
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
 P = np.array(POINTS)
@@ -32,9 +29,7 @@ COMPUTES, WAITS = [20.0] * 5, list(0.1 * P)
 
 def modelled(values, run_time, *, reduction=Reduction.MEAN, scaling=Scaling.WEAK):
     """Return models of call paths and of run times [runs]."""
-    made = experiment(values, POINTS, reduction=reduction, scaling=scaling)
-    column = replace(made.columns["time"], run_time=np.asarray(run_time, float))
-    return pipeline.fit(replace(made, columns={"time": column}))
+    return fitted(values, POINTS, run_time=run_time, reduction=reduction, scaling=scaling)
 
 
 @pytest.fixture(scope="module")
@@ -83,35 +78,35 @@ def test_views_state_the_run_time_of_the_ranking(at_odds):
 
 
 def test_a_run_time_above_the_sum_has_its_own_model():
-    fitted = modelled({"main": COMPUTES, "main/wait": WAITS}, np.add(COMPUTES, WAITS) * 1.2)
-    run_time = rank(fitted, 512.0).run_time
+    models = modelled({"main": COMPUTES, "main/wait": WAITS}, np.add(COMPUTES, WAITS) * 1.2)
+    run_time = rank(models, 512.0).run_time
     assert run_time.predicted == pytest.approx(71.2 * 1.2, rel=0.01)
 
 
 @pytest.mark.parametrize("reduction", [Reduction.MAX, Reduction.SUM, Reduction.GIVEN])
 def test_sums_of_what_is_no_mean_do_not_bound_the_run_time(reduction):
-    fitted = modelled({"main": COMPUTES, "main/wait": WAITS}, [23.5] * 5, reduction=reduction)
-    assert not sum_is_a_bound(fitted)
-    assert rank(fitted, 512.0).run_time.predicted == pytest.approx(23.5)
+    models = modelled({"main": COMPUTES, "main/wait": WAITS}, [23.5] * 5, reduction=reduction)
+    assert not sum_is_a_bound(models)
+    assert rank(models, 512.0).run_time.predicted == pytest.approx(23.5)
 
 
 def test_sums_that_exceed_the_run_times_of_measured_runs_do_not_bound_it():
-    fitted = modelled({"main": COMPUTES, "main/wait": WAITS}, [15.0] * 5)
-    assert not sum_is_a_bound(fitted)
-    assert rank(fitted, 512.0).run_time.predicted == pytest.approx(15.0)
+    models = modelled({"main": COMPUTES, "main/wait": WAITS}, [15.0] * 5)
+    assert not sum_is_a_bound(models)
+    assert rank(models, 512.0).run_time.predicted == pytest.approx(15.0)
 
 
 def test_the_fastest_scale_is_sought_in_the_stated_run_time():
     # The model of the run time is 1105 / p. Its geometric mean with the sum is least at p = 126.
     values = {"main": list(1000 / P), "main/wait": list(0.001 * P**2)}
-    fitted = modelled(values, 1105 / P, scaling=Scaling.STRONG)
+    models = modelled(values, 1105 / P, scaling=Scaling.STRONG)
     points = np.geomspace(2.0, 4096.0, 50)
-    stated = run_times(fitted, points, 0.5)
-    sums = fitted.models.sum_values(np.arange(2), points)
+    stated = run_times(models, points, 0.5)
+    sums = models.models.sum_values(np.arange(2), points)
     np.testing.assert_allclose(stated, np.maximum(1105 / points, np.sqrt(sums * 1105 / points)))
-    found = rank(fitted, 4096.0).turning
+    found = rank(models, 4096.0).turning
     assert found.at == pytest.approx(126.0, rel=0.05)
-    assert found.total == pytest.approx(predicted_run_time(fitted, found.at))
+    assert found.total == pytest.approx(predicted_run_time(models, found.at))
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,8 +117,8 @@ def test_the_fastest_scale_is_sought_in_the_stated_run_time():
     st.floats(33.0, 1e5),
 )
 def test_no_run_time_is_less_than_the_sum_is_at_least(one, other, imbalance, target):
-    fitted = modelled({"main": one, "main/f": other}, np.add(one, other) * imbalance)
-    ranking = rank(fitted, target)
+    models = modelled({"main": one, "main/f": other}, np.add(one, other) * imbalance)
+    ranking = rank(models, target)
     value, low, high = ranking.run_time.total
     slack = 1 - 1e-9
     assert value >= ranking.total[1] * slack
