@@ -239,7 +239,7 @@ class CallPathIdeal(Ideal):
 
     @property
     def remedy(self) -> str:
-        """What to do if the kind of scaling of the other call paths is unclear."""
+        """Advice if the scaling of the other call paths is unclear."""
         return _REMEDY if self.others is Scaling.UNCLEAR else ""
 
     def gap(self, base: float, scale: float) -> str:
@@ -294,7 +294,7 @@ class ReferenceIdeal(Ideal):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Where the expected costs are measured, and where they are predicted."""
+        """The scales with measured and with predicted expected costs."""
         kinds = {"measured": self.measured, "predicted by its models": self.predicted}
         told = [
             f"{how} at {self.parameter} = {', '.join(map(parameter_value, sorted(at)))}"

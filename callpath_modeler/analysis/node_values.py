@@ -161,13 +161,13 @@ class NodeValues:
         if loss is None:
             return self._unknown
         found = loss.excess(self.value, self._expected, self.share)
-        # What does not occur where the target was measured gains its expected cost.
+        # At a measured target, an absent call path gains its expected cost.
         left_out = np.isnan(self.value) & (self._answer.costs.repetitions == 0)
         return np.where(left_out, np.nan, found)
 
     @cached_property
     def excess_band(self) -> Band:
-        """Excess work with its band; NaN ends = costs are measured, or there is no band yet."""
+        """Excess work with its band; NaN ends = measured costs, or no band yet."""
         answer = self._answer
         loss, bands = answer.loss, answer.bands
         if loss is None or bands is None or not bands.has_differences:
@@ -191,7 +191,7 @@ class NodeValues:
 
     @cached_property
     def doubted(self) -> BoolArray:
-        """Whether noise may explain the excess work: the repetitions of both scales overlap."""
+        """True if noise may explain the excess work: the repetitions of both scales overlap."""
         runs = self._answer.runs_compared
         overlaps = None if runs is None else overlap(self._all(runs[0]), self._all(runs[1]))
         return doubtful(self.excess, overlaps)

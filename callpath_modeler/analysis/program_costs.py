@@ -159,7 +159,7 @@ class ProgramCosts:
 
     @property
     def has_sums(self) -> bool:
-        """Whether nodes have values: the metric adds up, or has a formula of sums."""
+        """True if nodes have values: the metric adds up, or has a formula of sums."""
         return self.fitted.metric.additive or isinstance(self.costs.value, FormulaCosts)
 
     @property
@@ -290,7 +290,7 @@ class ProgramCosts:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether `program_total` is predicted with so few marks that only its band is stated."""
+        """True if only the band of `program_total` is stated: its prediction has few marks."""
         return not self.repetitions and is_unknown(self.program_trust)
 
     @cached_property
@@ -332,17 +332,17 @@ class ProgramCosts:
 
     @property
     def imbalance_at_largest(self) -> float:
-        """Measured cost of the whole program beyond the sum of the call paths, there."""
+        """The same, measured at the largest scale."""
         return self.program_at_largest - self.total_at_largest
 
     @property
     def imbalance_at_base(self) -> float:
-        """Measured cost of the whole program beyond the sum of the call paths, there."""
+        """The same, measured at the smallest scale."""
         return self.program_at_base - float(np.nansum(self.fitted.at_smallest()))
 
     @cached_property
     def has_imbalance(self) -> bool:
-        """Whether the call paths do not add up to the whole program, in three digits."""
+        """True if three digits show that the call paths do not add up to the whole program."""
         pairs = (
             (self.imbalance, self.program_total[0]),
             (self.imbalance_at_largest, self.program_at_largest),
@@ -358,7 +358,7 @@ class ProgramCosts:
 
     @property
     def whole(self) -> float:
-        """Cost of the whole program that shares refer to; 0 = there are no shares."""
+        """Cost that shares refer to; 0 = no shares."""
         return self.costs.whole if self.run_time is None else self.program_total[0]
 
     def predicted_sum(self) -> Total:
@@ -372,7 +372,7 @@ class ProgramCosts:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether measured values are compared with those at `base`, without models."""
+        """True if measured values are compared with those at `base`, without models."""
         return compares_scales(self.fitted, self.target)
 
     @cached_property

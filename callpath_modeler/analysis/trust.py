@@ -20,9 +20,9 @@ WITHIN = (1.1, 1.25, 2.0, 5.0)
 """
 
 PROBABLE = (0.25, 0.5, 0.8, 0.95)
-"""Smallest probabilities of a model for one to four marks, if there is no band: at infinity."""
+"""Smallest probabilities of a model for one to four marks at infinity, where no band exists."""
 
-UNKNOWN = 1
+_UNKNOWN = 1
 """Largest number of marks with which only the band of a prediction is stated."""
 
 FAR = 16.0
@@ -98,7 +98,7 @@ def at_most(marks: Int8Array, value: FloatArray, parts: FloatArray) -> Int8Array
 
 def is_unknown(marks: int) -> bool:
     """Return whether a prediction has so few marks of trust that only its band is stated."""
-    return 0 <= marks <= UNKNOWN
+    return 0 <= marks <= _UNKNOWN
 
 
 def marks_text(marks: int) -> str:

@@ -1,7 +1,7 @@
 """Parts of the time of all threads: the ingredients of parallel efficiency.
 
-There are n threads in all. The run time T of the slowest process is the sum of five parts. Each is
-a time per thread and never negative:
+A program has n threads. The run time T of its slowest process is the sum of five parts. Each part
+is a time per thread, and never negative:
 
 - useful: computation of all threads, divided by n
 - serial: threads are idle while others of their process compute or wait in parallel regions

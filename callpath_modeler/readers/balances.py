@@ -41,7 +41,7 @@ _ADDING = (Reduction.MEAN, Reduction.SUM, Reduction.MAX)
 
 @dataclass(frozen=True, slots=True)
 class BalanceRequest:
-    """Which parts are read.
+    """Request for parts of the time.
 
     Attributes
     ----------

@@ -154,8 +154,9 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
     runs = run_time.repetitions if run_time else answer.repetitions
     known = [_of_runs(answer, runs, style=style)] if runs else known_by(answer)
     known += [] if run_time else [_stand_in(fitted.experiment)] * metric.is_time
-    amount, ends = (style.amount(value, metric.unit), style.interval(low, high, metric.unit))
+    amount = style.amount(value, metric.unit)
     if not runs and not np.isnan(low):
+        ends = style.interval(low, high, metric.unit)
         band = f"{percent(fitted.models.confidence)} band"
         known.append(band if answer.is_unknown else f"{band} {ends}")
         amount = ends if answer.is_unknown else amount
