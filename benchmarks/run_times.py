@@ -152,9 +152,8 @@ def _with_rest(fitted: Fitted, target: float) -> Total:
     values, (run_times,) = Measured(fitted).runs, Measured(fitted.run_time).runs
     rest = np.maximum(run_times - np.nansum(values, axis=0), 0.0)[None]
     aggregate = fitted.models.aggregate
-    models = modeling.fit(
-        fitted.points, np.concatenate([values, rest]), aggregate=aggregate, beside=len(values)
-    )
+    priors = modeling.learn(fitted.points, values, aggregate=aggregate)
+    models = modeling.fit(fitted.points, rest, aggregate=aggregate, priors=priors)
     own, at = predict(fitted, target), np.array([target])
     band = models.predict(at)
     value = np.array(np.nansum(own.value) + np.nan_to_num(band.value[0, 0]))

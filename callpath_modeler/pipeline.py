@@ -40,11 +40,10 @@ from callpath_modeler.units import as_option, counted, setting_text
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from callpath_modeler.modeling.empirical_bayes import FittedPriors
+
 _LEFT_OUT = ("CPM101", "CPM125")
 """Codes of findings about profiles and columns that were not used."""
-
-_TELLING = 500
-"""Number of costliest call paths whose noise is the noise of the run time's model."""
 
 _SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
 """Seconds to make a model in one parameter, and one in several."""
@@ -135,14 +134,23 @@ def fit(
         )
     several = len(parameters) > 1
     with stage("fit"), _sharing(options, len(values), several=several) as shared:
+        scales = points if several else points[:, 0]
+        priors = modeling.learn(
+            scales,
+            values,
+            method=options.method,
+            space=options.space,
+            aggregate=options.aggregate,
+        )
         models = modeling.fit(
-            points if several else points[:, 0],
+            scales,
             values,
             method=options.method,
             space=options.space,
             folds=options.folds,
             aggregate=options.aggregate,
             confidence=options.confidence,
+            priors=priors,
             each=counted_map(f"fit {chosen.name}", shared.map, len(values)),
         )
     centres = modeling.centre(values, models.aggregate)
@@ -155,7 +163,7 @@ def fit(
             *findings_of_counters(chosen, points, parameters, centres),
         )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
-    run_time = _run_time(experiment, chosen, options, (points, values), models, settings)
+    run_time = _run_time(experiment, chosen, options, points, priors, settings)
     return replace(found, findings=findings, run_time=run_time)
 
 
@@ -163,35 +171,32 @@ def _run_time(
     experiment: Experiment,
     metric: Metric,
     options: FitOptions,
-    measured: tuple[FloatArray, FloatArray],
-    models: Models,
+    points: FloatArray,
+    priors: FittedPriors | None,
     settings: dict[str, str],
 ) -> Fitted | None:
     """Return the model of the run time; None if some run does not record it.
 
-    It has the method and the centre of the other models, and the noise of the costliest ones.
+    It has the options of the models of the call paths, and the priors learnt from these.
     """
     program = experiment.of_program(metric.name)
     if program is None:
         return None
-    points, values = measured
     parameters = _parameters(program, options)
     settings_of_program, run_times = program.by_setting(metric.name, parameters)
     there = (settings_of_program[:, None] == points).all(axis=2).any(axis=1)
     if there.sum() != len(points) or np.isnan(run_times[:, there]).all(axis=2).any():
         return None
     run_times, several = run_times[:, there], len(parameters) > 1
-    order = np.argsort(-np.nansum(values, axis=(1, 2)), kind="stable")[:_TELLING]
-    beside = values[np.sort(order)]
     made = modeling.fit(
         points if several else points[:, 0],
-        np.concatenate([beside, run_times]),
+        run_times,
         method=options.method,
         space=options.space,
         folds=options.folds,
-        aggregate=models.aggregate,
+        aggregate=options.aggregate,
         confidence=options.confidence,
-        beside=len(beside),
+        priors=priors,
     )
     centres = modeling.centre(run_times, made.aggregate)
     return _fitted(program, metric, options, points, made, centres, settings)

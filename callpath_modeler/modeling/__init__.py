@@ -8,7 +8,7 @@ from callpath_modeler.modeling.change_points import ChangePoint, change_point, c
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
 from callpath_modeler.modeling.differences import TermDifference
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
-from callpath_modeler.modeling.fitting import Method, centre, default_space, fit
+from callpath_modeler.modeling.fitting import Method, centre, default_space, fit, learn
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth
@@ -60,6 +60,7 @@ __all__ = [
     "changes_since",
     "default_space",
     "fit",
+    "learn",
     "parse_function",
     "parse_growth",
     "runs_along",

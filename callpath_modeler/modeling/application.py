@@ -49,8 +49,7 @@ def fit_mixture(
     space: SearchSpace,
     aggregate: Centre,
     confidence: float,
-    beside: int = 0,
-    learn_from: int | None = None,
+    priors: FittedPriors | None = None,
     each: MapLike = map,
 ) -> Models:
     """Return the models of all rows; every hypothesis of every row gets a probability.
@@ -61,28 +60,27 @@ def fit_mixture(
         Points in any order.
     y : ndarray [n, K, R]
         Values; NaN = missing.
-    space, aggregate, confidence, beside, learn_from, each
+    space, aggregate, confidence, priors, each
         As for `fit`, which checks them.
 
     Raises
     ------
     ValueError
-        If no term of the space fits the points.
+        If no term of the space fits the points, or the priors belong to other points.
     """
     several = points.ndim > 1
     values = SortedValues.by_point(points, y)
-    teachers = SortedValues(y[:learn_from], values.order)
-    setting = estimate_priors(points[values.order], teachers, space, aggregate)
+    setting = priors or learn_priors(points, y, space, aggregate)
+    if not np.array_equal(setting.points, points[values.order]):
+        raise ValueError("the priors belong to other points")
     known, far = setting.hypotheses, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
     parts = list(values.chunks(rows_per_chunk(known, CHUNK, kernels().most_together)))
-    # The parts do not depend on `beside`, so that all digits of the results stay the same.
-    parts = [part for part in parts if part.stop > beside]
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
         for name, column in chunk.items():
             columns[name][part] = column
-    made = Models(
+    return Models(
         space=space,
         shapes=Shapes(only_used(columns, known.shapes)) if several else known.shapes,
         method="mixture",
@@ -93,7 +91,14 @@ def fit_mixture(
         odd_scale=setting.odd_scale,
         **columns,
     )
-    return made.take(np.arange(beside, len(made))) if beside else made
+
+
+def learn_priors(
+    points: FloatArray, y: FloatArray, space: SearchSpace, aggregate: Centre
+) -> FittedPriors:
+    """Return noise and priors, learnt from rows [n, K, R] at points in any order."""
+    values = SortedValues.by_point(points, y)
+    return estimate_priors(points[values.order], values, space, aggregate)
 
 
 def _modelled(setting: FittedPriors, ordered: FloatArray) -> Columns:

@@ -5,7 +5,7 @@ See docs/explanation/modeling.md, 'The method in one page'.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import CENTRES, Centre, centred
 from callpath_modeler.modeling.parallel_map import MapLike
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, JOINT_SPACE, SearchSpace
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.empirical_bayes import FittedPriors
 
 Method = Literal["mixture", "classic"]
 
@@ -34,8 +37,7 @@ def fit(
     folds: int | None = None,
     aggregate: Centre = "mean",
     confidence: float = 0.95,
-    beside: int = 0,
-    learn_from: int | None = None,
+    priors: FittedPriors | None = None,
     each: MapLike = map,
 ) -> Models:
     """Return a model of every row.
@@ -61,19 +63,17 @@ def fit(
         median and min.
     confidence : float
         Confidence of the bands, between 0 and 1.
-    beside : int
-        Number of first rows that only serve to learn noise and priors; the models are those of the
-        other rows.
-    learn_from : int, optional
-        Number of first rows that noise and priors are learnt from; None = all rows. The models of
-        further rows then do not depend on each other.
+    priors : FittedPriors, optional
+        What `learn` returns for other rows with the same points, space and centre. The models of
+        the rows then do not depend on each other. None = learn from the rows; the classic method
+        learns nothing.
     each : MapLike
         Map over parts of the rows; it has no effect on the models.
 
     Returns
     -------
     Models
-        One model per row, except for the first rows, in order, with an outcome in ``status``.
+        One model per row, in order, with an outcome in ``status``.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def fit(
         if folds is not None and not 2 <= folds <= len(points):
             raise ValueError(f"{folds} folds; expected 2 to {len(points)}, the number of points")
         order = np.argsort(points)
-        made = fit_classic(
+        return fit_classic(
             points[order],
             # The order of points and repetitions must not affect the rounding of sums.
             np.sort(values[:, order], axis=2),
@@ -108,7 +108,6 @@ def fit(
             confidence=confidence,
             each=each,
         )
-        return made.take(np.arange(beside, len(made))) if beside else made
     from callpath_modeler.modeling.application import fit_mixture
 
     if folds is not None:
@@ -119,10 +118,43 @@ def fit(
         space=chosen,
         aggregate=aggregate,
         confidence=confidence,
-        beside=beside,
-        learn_from=learn_from,
+        priors=priors,
         each=each,
     )
+
+
+def learn(
+    p: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    method: Method = "mixture",
+    space: SearchSpace | None = None,
+    aggregate: Centre = "mean",
+) -> FittedPriors | None:
+    """Return noise and priors that are learnt from some rows, for the models of others.
+
+    Parameters
+    ----------
+    p, y, method, space, aggregate
+        As for `fit`.
+
+    Returns
+    -------
+    FittedPriors or None
+        None for the classic method, which learns nothing.
+
+    Raises
+    ------
+    ValueError
+        If shapes, points or settings are not as described.
+    """
+    points, values = _checked(p, y)
+    if method == "classic":
+        return None
+    from callpath_modeler.modeling.application import learn_priors
+
+    chosen = space or default_space(method, several=points.ndim > 1)
+    return learn_priors(points, values, chosen, aggregate)
 
 
 def default_space(method: Method, *, several: bool = False) -> SearchSpace:
@@ -151,7 +183,7 @@ def centre(y: npt.ArrayLike, aggregate: Centre = "mean") -> FloatArray:
 
 
 def _checked(
-    p: npt.ArrayLike, y: npt.ArrayLike, confidence: float
+    p: npt.ArrayLike, y: npt.ArrayLike, confidence: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
     points = np.array(p, dtype=np.float64)
     values = np.asarray(y, dtype=np.float64)

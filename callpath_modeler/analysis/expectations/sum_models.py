@@ -102,15 +102,18 @@ class SumModels:
         """Return the models of sums [n, K, R]."""
         fitted, (points, values) = self.fitted, self._runs
         names = fitted.parameters
+        models = fitted.models
+        scales = points[:, 0] if len(names) == 1 else points
+        method: modeling.Method = "classic" if models.method == "classic" else "mixture"
+        space, aggregate = models.space, models.aggregate
         found = modeling.fit(
-            points[:, 0] if len(names) == 1 else points,
-            np.concatenate([values, sums]),
-            beside=len(values),
-            learn_from=len(values),
-            method="classic" if fitted.models.method == "classic" else "mixture",
-            space=fitted.models.space,
-            aggregate=fitted.models.aggregate,
-            confidence=fitted.models.confidence,
+            scales,
+            sums,
+            method=method,
+            space=space,
+            aggregate=aggregate,
+            confidence=models.confidence,
+            priors=modeling.learn(scales, values, method=method, space=space, aggregate=aggregate),
         )
         if len(names) == 1:
             return found

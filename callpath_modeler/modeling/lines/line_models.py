@@ -19,7 +19,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.lines import AS_CLOSE, AS_CLOSE_UNREPEATED, DEVIATES, DOUBT
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.evaluation import doublings, peaks
-from callpath_modeler.modeling.fitting import centre, default_space, fit
+from callpath_modeler.modeling.fitting import centre, default_space, fit, learn
 from callpath_modeler.modeling.lines.line_runs import runs_along
 from callpath_modeler.modeling.lines.slices import slice_along
 from callpath_modeler.modeling.model_columns import MIN_POINTS, column_names
@@ -65,15 +65,16 @@ def slice_with_line_models(
     runs = runs_along(surface, axis, np.array(at, dtype=np.float64), points, values)
     # The main parameter has the terms of models in one parameter, unless the user chose others.
     usual = axis == 0 and surface.space == default_space("mixture", several=True)
-    others = np.empty((0, *runs.values.shape[1:])) if beside is None else beside
+    space = None if usual else surface.space
+    teachers = runs.values if beside is None else beside
+    priors = learn(runs.points, teachers, space=space, aggregate=surface.aggregate)
     lines = fit(
         runs.points,
-        np.concatenate([others, runs.values]),
-        beside=len(others),
-        learn_from=len(others) or None,
-        space=None if usual else surface.space,
+        runs.values,
+        space=space,
         aggregate=surface.aggregate,
         confidence=surface.confidence,
+        priors=priors,
     )
     lines = replace(lines, spread=np.hypot(lines.spread, np.nan_to_num(runs.error)))
     told = ~np.isnan(lines.spread) & ~(models.spread <= _EXACT)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit
+from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit, learn
 from callpath_modeler.modeling.model_columns import column_names
 
 POINTS = 2.0 ** np.arange(3, 9)
@@ -162,13 +162,18 @@ def test_the_same_data_give_the_same_models_to_the_last_bit() -> None:
     assert same(fit(POINTS, power_laws()), fit(POINTS, power_laws()))
 
 
-@pytest.mark.parametrize("method", ["mixture", "classic"])
-def test_rows_that_are_there_to_learn_from_are_left_out_and_change_nothing(method: Any) -> None:
+def test_rows_with_the_priors_of_others_have_the_models_that_they_have_among_these() -> None:
     y = power_laws(3000)
-    every = fit(POINTS, y, method=method)
-    for beside in (2995, 100):
-        few = fit(POINTS, y, method=method, beside=beside)
-        assert same(few, every.take(np.arange(beside, 3000)))
+    every, priors = fit(POINTS, y), learn(POINTS, y)
+    for first in (2995, 100):
+        few = fit(POINTS, y[first:], priors=priors)
+        assert same(few, every.take(np.arange(first, 3000)))
+
+
+def test_priors_of_other_points_are_refused() -> None:
+    y = power_laws()
+    with pytest.raises(ValueError, match="other points"):
+        fit(2 * POINTS, y, priors=learn(POINTS, y))
 
 
 def test_rows_of_the_classic_method_do_not_depend_on_others() -> None:
