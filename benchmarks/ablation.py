@@ -31,17 +31,16 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.trust import MARKS, WITHIN, at_most, limited, marks_of_trust
 from callpath_modeler.analysis.verification import verify
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import application, breaks, empirical_bayes, fitting
+from callpath_modeler.modeling import application, breaks, empirical_bayes, fitting, lines
 from callpath_modeler.modeling.breaks import Break, BreakKind
-from callpath_modeler.modeling.lines import line_models
 from callpath_modeler.modeling.mixture import (
     candidate_selection,
-    complexity_prior,
     hypotheses,
-    pairings,
+    priors,
 )
-from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
-from callpath_modeler.modeling.several import catalogue, related_pairs
+from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
+from callpath_modeler.modeling.several import catalogue
+from callpath_modeler.modeling.several import hypotheses as products
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 NOTES = """\
@@ -89,10 +88,8 @@ _COARSE = tuple(each for each in DEFAULT_SPACE.decreasing if each.denominator !=
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
 
-_BETWEEN: Rule = [
-    (module, "neighbouring_powers", lambda _: []) for module in (pairings, hypotheses)
-]
-_OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (pairings, hypotheses)]
+_BETWEEN: Rule = [(module, "neighbouring_powers", lambda _: []) for module in (priors, hypotheses)]
+_OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (priors, hypotheses)]
 _TENTHS = _in_space(replace(DEFAULT_SPACE, alone=_WHOLE, decreasing=_COARSE))
 _ROUNDED: Rule = [(candidate_selection, "with_rounded", lambda exact, *_: exact[1])]
 
@@ -123,7 +120,7 @@ OF_ONE: Mapping[str, Rule] = {
     "secondary fractions": _in_space(replace(DEFAULT_SPACE, secondary=())),
     "sums of whole powers": [(hypotheses, "prior_weight_of_whole", lambda *_: np.nan)],
     "weights with shared work": [(hypotheses, "prior_weight_beside_shared", lambda _: 1.0)],
-    "plain terms are more probable": [(complexity_prior, "_plainness", lambda *_: 1.0)],
+    "plain terms are more probable": [(priors, "_plainness", lambda *_: 1.0)],
     "learnt priors": [
         (empirical_bayes, "_beliefs", lambda _, __, ___, before, *____: before),
     ],
@@ -147,22 +144,22 @@ def _no_doubt(models: modeling.Models, *_: Any) -> FloatArray:
     return np.zeros(len(models))
 
 
-_SURE_OF_LINES: Rule = [(line_models, "_doubts", _no_doubt), (line_models, "DOUBT", 0.0)]
+_SURE_OF_LINES: Rule = [(lines, "_doubts", _no_doubt), (lines, "DOUBT", 0.0)]
 
 OF_SEVERAL: Mapping[str, Rule] = {
     "nothing": [],
     "doubts about slices and runs": _SURE_OF_LINES,
-    "slices: always runs": [(line_models, "_closer", _always), *_SURE_OF_LINES],
-    "slices: never runs": [(line_models, "_closer", _never), *_SURE_OF_LINES],
-    "runs instead of slices": [(line_models, "_closer", _never)],
+    "slices: always runs": [(lines, "_closer", _always), *_SURE_OF_LINES],
+    "slices: never runs": [(lines, "_closer", _never), *_SURE_OF_LINES],
+    "runs instead of slices": [(lines, "_closer", _never)],
     "sums of three and four terms": [(empirical_bayes, "additive_terms", _nothing)],
-    "products that follow from others": [(related_pairs, "_companions", lambda _: _NO_PAIRS)],
-    "pairs of shared work": [(related_pairs, "_shared", lambda _: _NO_PAIRS)],
+    "products that follow from others": [(products, "_companions", lambda _: _NO_PAIRS)],
+    "pairs of shared work": [(products, "_shared", lambda _: _NO_PAIRS)],
     "breaks along a parameter": [(catalogue, "identifiable_breaks", lambda *_: [])],
     "all of these": [
         (empirical_bayes, "additive_terms", _nothing),
-        (related_pairs, "_companions", lambda _: _NO_PAIRS),
-        (related_pairs, "_shared", lambda _: _NO_PAIRS),
+        (products, "_companions", lambda _: _NO_PAIRS),
+        (products, "_shared", lambda _: _NO_PAIRS),
         (catalogue, "identifiable_breaks", lambda *_: []),
     ],
 }

@@ -25,8 +25,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
-from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.modeling.row_quantiles import as_normal, scores
+from callpath_modeler.modeling.distributions import as_normal, normal_share, scores
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.balance import PARTS, Part
 from callpath_modeler.profile.calltree import ROOT, CallTree

@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, data_of
-from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses, screen
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Deviations,
+    ScaledRows,
+    data_of,
+    deviations,
+)
+from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
 

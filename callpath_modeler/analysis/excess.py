@@ -28,7 +28,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.ideal import Ideal
 from callpath_modeler.modeling import Centre, centre
-from callpath_modeler.modeling.constants.sums import COLUMNS
+from callpath_modeler.modeling.constants.limits import COLUMNS
 from callpath_modeler.modeling.sums import ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling

@@ -6,15 +6,13 @@ See docs/explanation/modeling.md.
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
-from callpath_modeler.modeling.differences import TermDifference
+from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
 from callpath_modeler.modeling.fitting import Method, centre, default_space, fit, learn
 from callpath_modeler.modeling.formulas import Alternative
 from callpath_modeler.modeling.functions import Function
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.lines.line_models import slice_with_line_models
-from callpath_modeler.modeling.lines.line_runs import runs_along
-from callpath_modeler.modeling.lines.slices import slice_along
+from callpath_modeler.modeling.lines import runs_along, slice_along, slice_with_line_models
 from callpath_modeler.modeling.model_columns import MIN_POINTS
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Centre, Repetitions, summarise
@@ -24,10 +22,9 @@ from callpath_modeler.modeling.notation import (
     parse_function,
     parse_growth,
 )
-from callpath_modeler.modeling.products import Product, Shape
+from callpath_modeler.modeling.products import Product, Shape, TermDifference
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
-from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 __all__ = [
     "CLASSIC_SPACE",

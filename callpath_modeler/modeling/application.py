@@ -16,27 +16,31 @@ from callpath_modeler.modeling.constants.limits import HEAP
 from callpath_modeler.modeling.empirical_bayes import FittedPriors, estimate_priors, rows_per_chunk
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
-from callpath_modeler.modeling.mixture.continuation import widen
-from callpath_modeler.modeling.mixture.deviations import Deviations
+from callpath_modeler.modeling.mixture.continuation import widen, with_next_steps
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import (
     Columns,
     empty_columns,
+    fill_status,
     only_used,
+    row_status,
     with_room_for_terms,
     write_found,
     write_models,
 )
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
 from callpath_modeler.modeling.mixture.repetition_noise import repetition_stats
-from callpath_modeler.modeling.mixture.row_status import fill_status, row_status
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, data_of
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Deviations,
+    ScaledRows,
+    SortedValues,
+    data_of,
+)
 from callpath_modeler.modeling.mixture.segments import with_laws_beyond
-from callpath_modeler.modeling.mixture.staircases import with_next_steps
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.parallel_map import MapLike
-from callpath_modeler.modeling.several.additive_candidates import with_additive_models
+from callpath_modeler.modeling.several.additive_models import with_additive_models
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace

@@ -18,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.constants.shapes import (
+from callpath_modeler.modeling.constants.hypotheses import (
     FEWEST_FOR_THREE,
     FEWEST_ITEMS,
+    JUST_BELOW,
     LEAPS,
     MOST_FOR_LEAPS,
     MOST_PLACES,
     PLACES_BETWEEN,
     SHARPNESS,
     SORTED_ITEMS,
-    WITHIN,
 )
 from callpath_modeler.modeling.growth import (
     CONSTANT_GROWTH,
@@ -85,8 +85,10 @@ _VALUES: Mapping[BreakKind, Callable[[FloatArray, FloatArray, FloatArray], Float
     BreakKind.SWELL: lambda p, at, _: _gradually(p / at),
     BreakKind.SETTLE: lambda p, at, _: _gradually(at / p),
     BreakKind.CEILING: lambda p, at, _: -np.expm1(-p / at),
-    BreakKind.LEVELS: lambda p, at, _: np.ceil(np.log(np.maximum(p, 1.0)) / np.log(at) * WITHIN),
-    BreakKind.BLOCKS: lambda p, at, _: np.ceil(p / at * WITHIN),
+    BreakKind.LEVELS: lambda p, at, _: np.ceil(
+        np.log(np.maximum(p, 1.0)) / np.log(at) * JUST_BELOW
+    ),
+    BreakKind.BLOCKS: lambda p, at, _: np.ceil(p / at * JUST_BELOW),
     BreakKind.SORTED: lambda p, at, _: np.log2(np.maximum(2.0, at / p)) / p,
 }
 """Values of each kind of break at the targets p, by its place and power."""

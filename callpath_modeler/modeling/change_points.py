@@ -15,7 +15,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind
-from callpath_modeler.modeling.constants.shapes import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
+from callpath_modeler.modeling.constants.hypotheses import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.formulas import sum_of_terms
 from callpath_modeler.modeling.terms import Term
 

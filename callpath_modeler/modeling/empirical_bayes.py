@@ -22,10 +22,8 @@ from callpath_modeler.modeling.constants.learning import (
 from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
-from callpath_modeler.modeling.mixture.deviations import Deviations, deviations
-from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
-from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline, misfit_baseline
+from callpath_modeler.modeling.mixture.outcome import row_status
 from callpath_modeler.modeling.mixture.outlier_scale import (
     ScaleOutlier,
     are_largest,
@@ -42,6 +40,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     Posterior,
     far_tables,
     fitted_values,
+    maximize_evidence,
     posterior,
 )
 from callpath_modeler.modeling.mixture.repetition_noise import (
@@ -53,12 +52,25 @@ from callpath_modeler.modeling.mixture.repetition_noise import (
     repetition_stats,
     row_spread,
 )
-from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
-from callpath_modeler.modeling.mixture.row_status import row_status
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, data_of
+from callpath_modeler.modeling.mixture.residuals import (
+    MisfitBaseline,
+    error_correlation,
+    misfit_baseline,
+    noise_by_scale,
+)
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Deviations,
+    ScaledRows,
+    SortedValues,
+    data_of,
+    deviations,
+)
 from callpath_modeler.modeling.noise import Centre, relative_efficiency
-from callpath_modeler.modeling.several.additive_candidates import with_additive_models
-from callpath_modeler.modeling.several.additive_models import AdditiveTerms, additive_terms
+from callpath_modeler.modeling.several.additive_models import (
+    AdditiveTerms,
+    additive_terms,
+    with_additive_models,
+)
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
-from callpath_modeler.modeling.constants.shapes import (
+from callpath_modeler.modeling.constants.hypotheses import (
     BETTER,
     FEWEST_FOR_THREE,
     MISSED,
@@ -21,6 +20,7 @@ from callpath_modeler.modeling.constants.shapes import (
     RATES,
     VARIES,
 )
+from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term

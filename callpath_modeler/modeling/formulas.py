@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, Int16Array
-from callpath_modeler.modeling.evaluation import targets
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import Product, Shape, factor_text
+from callpath_modeler.modeling.shapes import targets
 
 Names = str | Sequence[str]
 

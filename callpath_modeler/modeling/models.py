@@ -12,18 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
-from callpath_modeler.modeling.classic_bands import classic_band
-from callpath_modeler.modeling.constants.bands import UNDECIDED
+from callpath_modeler.modeling.constants.evidence import UNDECIDED
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
-from callpath_modeler.modeling.evaluation import targets
+from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
 from callpath_modeler.modeling.model_columns import ModelColumns
-from callpath_modeler.modeling.predictive import prediction_interval, predictive_mixture
-from callpath_modeler.modeling.shapes import evaluate
+from callpath_modeler.modeling.predictive import (
+    LawsBeforeChange,
+    classic_band,
+    prediction_interval,
+    predictive_mixture,
+)
+from callpath_modeler.modeling.shapes import evaluate, targets
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.uncertainty import Mixture, Prediction
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,9 +31,8 @@ from callpath_modeler.modeling.constants.limits import (
     ROWS_TOGETHER,
     SMALLEST,
 )
-from callpath_modeler.modeling.evaluation import peaks
 from callpath_modeler.modeling.roots import numbers_of_root
-from callpath_modeler.modeling.shapes import Shapes
+from callpath_modeler.modeling.shapes import Shapes, peaks
 from callpath_modeler.modeling.status import FitStatus
 
 

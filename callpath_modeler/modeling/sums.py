@@ -24,21 +24,20 @@ from functools import cache
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.constants.sums import COLUMNS, CORRELATIONS, TOGETHER
-from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.modeling.evaluation import targets
-from callpath_modeler.modeling.kernels import kernels
-from callpath_modeler.modeling.laws_before_change import LawsBeforeChange
-from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.predictive import ShapeTables
-from callpath_modeler.modeling.row_quantiles import (
+from callpath_modeler.modeling.constants.limits import COLUMNS, CORRELATIONS, TOGETHER
+from callpath_modeler.modeling.distributions import (
+    Prediction,
     as_normal,
     between,
     end_score,
     is_wide,
+    normal_share,
     scores,
 )
-from callpath_modeler.modeling.uncertainty import Prediction
+from callpath_modeler.modeling.kernels import kernels
+from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.predictive import LawsBeforeChange, ShapeTables
+from callpath_modeler.modeling.shapes import targets
 
 
 def addable(models: Models, points: FloatArray, band: Prediction) -> FloatArray:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
-from callpath_modeler.modeling.constants.shapes import WITHIN
+from callpath_modeler.modeling.constants.hypotheses import JUST_BELOW
 from callpath_modeler.units import scientific
 
 _LOGARITHM = re.compile(r"log_([\d.]+)\(")
@@ -122,7 +122,7 @@ class _Python(ast.NodeTransformer):
         self.generic_visit(node)
         name, words = _name(node), [ast.unparse(each) for each in node.args]
         if name == "ceil":
-            text = f"np.ceil(({words[0]}) * {WITHIN!r})"
+            text = f"np.ceil(({words[0]}) * {JUST_BELOW!r})"
         elif name == "log":
             text = f"np.log(np.maximum({words[1]}, 1)) / np.log({words[0]})"
         else:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.modeling.row_quantiles import as_normal, scores
+from callpath_modeler.modeling.distributions import as_normal, scores
 from callpath_modeler.modeling.sums import as_addends, ends_of_sums
 
 CONFIDENCE = 0.95

@@ -32,7 +32,7 @@ LAYERS = "Layers of modelling"
 BROKEN = [
     (LAYERS, "mixture.posterior", "several.catalogue"),
     (LAYERS, "mixture.candidates", "reference.bounds"),
-    (LAYERS, "several.hypotheses", "lines.slices"),
+    (LAYERS, "several.hypotheses", "lines"),
     (LAYERS, "shapes", "model_columns"),
     (LAYERS, "constants.noise", "growth"),
     (DOOR, "mixture.candidates", "compiled.candidates"),
@@ -41,7 +41,7 @@ BROKEN = [
     (DOOR, "kernels", "compiled.library"),
     ("Constants of models depend on nothing", "constants.noise", "growth"),
     (CIRCLES, "predictive", "models"),
-    (CIRCLES, "mixture.posterior", "compiled.posterior"),
+    (CIRCLES, "mixture.posterior", "compiled.kernels"),
     (CIRCLES, "mixture.scaled_rows", "mixture.candidates"),
 ]
 

@@ -10,7 +10,7 @@
 
 /* Shapes and pairs fill whole vectors. The last vector is filled up with the last shape, or with
    any pair; these additional ones have no prior. */
-enum { WHOLE = LAYOUT_WHOLE };
+enum { WHOLE = LIMITS_WHOLE };
 
 INLINE int64_t whole(int64_t count) { return (count + WHOLE - 1) / WHOLE * WHOLE; }
 
@@ -230,7 +230,7 @@ static void lower(const Look *seen, const Singles *found, int64_t shapes, float 
 {
     const float *restrict constant = found->constant, *restrict scatter = found->scatter;
     const float *restrict about_zero = found->about_zero;
-    const double *restrict residual = seen->residual, per_least = 1 / larger(seen->least, SCREENING_ROUNDING);
+    const double *restrict residual = seen->residual, per_least = 1 / larger(seen->least, HYPOTHESES_ROUNDING);
 #pragma omp simd
     for (int64_t s = 0; s < shapes; s++) {
         float left = (float)residual[s];

@@ -137,7 +137,7 @@ static void regress(const Rows *rows, const double *of_first, Block *block, Resu
         }
 }
 
-/* `likelihood` in mixture/evidence.py, for one candidate in every cell; return the largest one. */
+/* `likelihood` in mixture/regressions.py, for one candidate in every cell; return the largest one. */
 static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t candidate,
                       Results *out)
 {

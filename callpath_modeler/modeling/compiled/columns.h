@@ -6,6 +6,6 @@
 
 /* Number of shapes of a model, of its coefficients, and of the elements of their covariance or
    root. */
-enum { TERMS = LAYOUT_TERMS, NUMBERS = LAYOUT_NUMBERS, ELEMENTS = LAYOUT_ELEMENTS };
+enum { TERMS = LIMITS_TERMS, NUMBERS = LIMITS_NUMBERS, ELEMENTS = LIMITS_ELEMENTS };
 
 #endif

@@ -1,4 +1,4 @@
-/* Evidence of some candidates at a time; repeats mixture/evidence.py, which explains the method.
+/* Evidence of some candidates at a time; repeats mixture/regressions.py, which explains the method.
 
    All arrays are [LANES], with one candidate of any row in each lane. */
 #ifndef CALLPATH_MODELER_EVIDENCE_H

@@ -120,7 +120,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
 {
     const int64_t count = fans->axes * shapes;
     float *restrict promise = found->promise, top = most_of(promise, count);
-    float reach = top - best + SCREENING_OUT_OF_QUESTION;
+    float reach = top - best + HYPOTHESES_OUT_OF_QUESTION;
     found->count = 0;
     if (!(reach >= 0 && reach < INFINITY))
         return;
@@ -131,7 +131,7 @@ static void open_fans(const Fans *fans, int64_t shapes, float best, Opened *foun
     float sure = reach, even = reach;
     if (up_to(promise, count, reach) > fans->opened) {
         reach = reach_of(promise, count, fans->opened, reach);
-        sure = reach - SCREENING_EVEN, even = reach + SCREENING_EVEN;
+        sure = reach - HYPOTHESES_EVEN, even = reach + HYPOTHESES_EVEN;
     }
     int64_t spare = fans->opened - up_to(promise, count, sure);
     for (int64_t s = 0; s < shapes; s++)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,224 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array
-from callpath_modeler.modeling.compiled.prototypes import checked, declare
 from callpath_modeler.modeling.compiled.sources import libraries
+from callpath_modeler.modeling.constants.limits import (
+    COLUMNS,
+    CORRELATIONS,
+    ELEMENTS,
+    NUMBERS,
+    SCORES,
+    STEPS,
+    TERMS,
+)
+
+_FINELY = STEPS * (SCORES - 1) + 1
+_MODELS = f"""n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],
+    f8 weight[n], i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
+    f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
+    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
+    f8 beyond[targets]"""
+"""Models, and their shapes at targets, as `bands._columns` gives them."""
+_TEXT = f"""
+normal_shares: n, f8 z[n], f8 found[n]
+log_normal_shares: n, f8 z[n], f8 found[n]
+normal_quantiles: n, f8 probability[n], f8 found[n]
+polygammas: n, f8 argument[n], f8 first[n], f8 second[n], f8 third[n]
+student_shares: n, f8 dof[n], f8 t[n], f8 found[n]
+student_quantiles: n, f8 dof[n], f8 probability[n], f8 found[n]
+quantiles: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,parts,columns],
+    f8 above[rows,parts,columns], f8 weight[rows,parts], probabilities,
+    f8 probability[probabilities], f8 found[probabilities,rows,columns]
+exceedances: rows, parts, columns, f8 centre[rows,parts,columns], f8 below[rows,parts,columns],
+    f8 above[rows,parts,columns], f8 weight[rows,parts], f8 value[rows,columns],
+    f8 found[rows,columns]
+bands: {_MODELS}, double negligible, f8 ends[2], f8 low[n,targets], f8 high[n,targets]
+mixtures: {_MODELS}, f8 centre[n,1+others,targets], f8 below[n,1+others,targets],
+    f8 above[n,1+others,targets], f8 share[n,1+others]
+quantiles_of_bands: {_MODELS}, f8 value[n,targets], f8 low[n,targets], f8 high[n,targets],
+    f8 score[{SCORES}], f8 probability[{SCORES - 2}], f8 found[n,targets,{SCORES}]
+addends: n, f8 quantiles[n,{SCORES}], double correlation,
+    f8 weights[2,{CORRELATIONS},{_FINELY}], f8 found[n,{COLUMNS}]
+sum_up: n, repetitions, how, f8 y[n,repetitions], f8 centre[n], f8 count[n], f8 squares[n]
+state: n, points, repetitions, enough, f8 y[n,points,repetitions], f8 centre[n,points],
+    f8 count[n,points], i1 codes[4], i1 status[n]
+spread_of_rows: n, points, f8 centre[n,points], f8 count[n,points], f8 squares[n,points],
+    f8 raw[n], f8 dof[n], f8 size[n]
+noise_of_rows: n, points, f8 centre[n,points], f8 count[n,points], f8 squares[n,points],
+    f8 raw[n], f8 dof[n], f8 size[n], f8 pool[6], f8 profile[points], double efficiency,
+    f8 variance[n], f8 freedom[n], f8 spread[n], f8 weight[n,points]
+facts_of_rows: n, points, f8 count[n,points], f8 p[points], i2 used[n], f8 low[n], f8 high[n]
+own_units: n, points, f8 centre[n,points], f8 weight[n,points], f8 values[n,points], f8 unit[n]
+screen: rows, points, shapes, there, pairs, drifts, f8 values[rows,points],
+    f8 weight[rows,points], f8 variance[rows], f8 dof[rows], f8 floor[rows,1],
+    f8 precision[drifts,points], f8 away[drifts,points], f8 table[there,points],
+    f8 products[pairs,points], i4 first[all], i4 second[all], f4 falling[shapes],
+    f4 prior[1+3*shapes+all], double promise, kept_shapes, kept_pairs, double nats, frugal,
+    growing, axes, terms, opened, i8 ends[axes], i8 order[axes,points], i8 level[axes,points],
+    f8 of_terms[points,terms], f4 likely[axes,shapes], most, most_pairs, i8 row[most],
+    i8 shape[most], i8 families[most], i8 pair_row[most_pairs], i8 pair[most_pairs], i8 counts[3],
+    f8 variances[rows], f8 fitted[rows,points]
+candidates: count, points, drifts, shapes, deviations, size, frugal, f8 values[count,points],
+    f8 weight[count,points], f8 variance[count], f8 dof[count], f8 floor[count,1],
+    f8 typical[count], f8 fitted[count,points], f8 table[shapes+1,points], f8 least[shapes],
+    f8 most[shapes], f8 falling[shapes], i8 first_of[all], i8 second_of[all],
+    f8 precision[drifts,points], f8 away[drifts,points], f8 of_first[drifts],
+    f8 square[deviations], i8 drift[deviations], i8 row_in[size], i8 chosen_in[size],
+    i8 row[size], i8 chosen[size], f8 log_evidence[size,deviations],
+    f8 coefficients[size,drifts,{NUMBERS}], f8 covariance[size,drifts,{ELEMENTS}]
+posterior: rows, size, deviations, drifts, i8 start[rows+1], i8 chosen[size],
+    f8 log_evidence[size,deviations], f8 coefficients[size,drifts,{NUMBERS}],
+    f8 covariance[size,drifts,{ELEMENTS}], f8 variance[rows], f8 prior[all],
+    f8 deviation_prior[deviations], f8 square[deviations], i8 begin[drifts+1], f8 growth[drifts],
+    i8 row_out[size], i8 chosen_out[size], f8 weight_out[size],
+    f8 coefficients_out[{NUMBERS},size], f8 covariance_out[{ELEMENTS},size],
+    f8 variance_out[rows], f8 drift_out[rows], i8 count[1]
+fitted_values: rows, size, points, i8 row[size], i8 first[size], i8 second[size], f8 weight[size],
+    f8 coefficients[{NUMBERS},size], f8 table[all,points], f8 fitted[rows,points]
+choose: n, count, shapes, places, others, i8 rows[n], i8 start[n+1], i8 chosen[count],
+    f8 probability[count], f8 found_coefficients[{NUMBERS},count],
+    f8 covariance[{ELEMENTS},count], i8 first[all], i8 second[all], f8 scale[shapes],
+    f8 far[places,shapes+1], f8 unit[n], f8 least[n], i2 terms[column,{TERMS}],
+    f8 coefficients[column,{NUMBERS}], f8 weight[column], i2 other_terms[column,others,{TERMS}],
+    f8 other_coefficients[column,others,{NUMBERS}], f4 other_weight[column,others],
+    f4 root[column,others+1,{ELEMENTS}], f8 scaled[n,{NUMBERS}]
+measure_quality: n, points, i8 rows[n], f8 values[n,points], f8 weight[n,points], f8 floor[n,1],
+    f8 table[all,points], f8 scaled[n,{NUMBERS}], i2 terms[column,{TERMS}], f8 rss[column],
+    f8 cv_error[column], f8 r2[column], f8 adjusted_r2[column]
+name_outcomes: n, points, i8 rows[n], f8 first[points], f8 values[n,points], f8 weight[n,points],
+    f8 unit[n], f8 variance[n], f8 deviation[n], f8 broken[n], f8 exactly[n], double most,
+    f8 noise[column], f8 rss[column], i2 terms[column,{TERMS}], i1 codes[4], i1 status[column]
+"""
+"""Declarations of all functions."""
+
+_TYPES: dict[str, np.dtype[Any]] = {
+    "f8": np.dtype(np.float64),
+    "f4": np.dtype(np.float32),
+    "i8": np.dtype(np.int64),
+    "i4": np.dtype(np.int32),
+    "i2": np.dtype(np.int16),
+    "i1": np.dtype(np.int8),
+}
+
+Size = tuple[tuple[int, str], ...]
+"""A sum of multiples of sizes; the name "" stands for 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a function: an array, or a number if it has no element type.
+
+    Attributes
+    ----------
+    name : name of the argument in C
+    number : type of a number
+    element : element type of an array
+    shape : sizes of an array
+    """
+
+    name: str
+    number: type[ctypes.c_int64 | ctypes.c_double]
+    element: np.dtype[Any] | None = None
+    shape: tuple[Size, ...] = ()
+
+    @property
+    def ctype(self) -> type[ctypes.c_int64 | ctypes.c_double | ctypes.c_void_p]:
+        """Type of the argument for ctypes."""
+        return self.number if self.element is None else ctypes.c_void_p
+
+    def check(self, array: npt.NDArray[Any], sizes: dict[str, int]) -> None:
+        """Check an array against the declaration; `sizes` gets sizes that are named here first.
+
+        Raises
+        ------
+        ValueError
+            If the element type or the shape is wrong, or the array is not contiguous.
+        """
+        if array.dtype != self.element or not array.flags.c_contiguous:
+            raise ValueError(f"{self.name} must be contiguous {self.element}, not {array.dtype}")
+        if array.ndim != len(self.shape):
+            raise ValueError(f"{self.name} must have {len(self.shape)} axes, not {array.ndim}")
+        for size, there in zip(self.shape, array.shape, strict=True):
+            if len(size) == 1 and size[0][1] not in sizes:
+                sizes[size[0][1]] = there
+            if sum(factor * sizes[name] for factor, name in size) != there:
+                raise ValueError(f"{self.name} has the shape {array.shape}, with sizes {sizes}")
+
+
+def _size(text: str) -> Size:
+    """Return a size such as ``1+3*shapes``."""
+    found = []
+    for part in text.split("+"):
+        factor, _, name = part.rpartition("*")
+        number = part.isdigit()
+        found.append((int(part), "") if number else (int(factor or 1), name))
+    return tuple(found)
+
+
+def _argument(text: str) -> Argument:
+    """Return an argument such as ``f8 centre[n,points]``, ``double efficiency`` or ``n``."""
+    kind, _, name = text.rpartition(" ")
+    if kind not in _TYPES:
+        return Argument(name, ctypes.c_double if kind else ctypes.c_int64)
+    name, _, shape = name.rstrip("]").partition("[")
+    sizes = tuple(_size(each) for each in shape.split(","))
+    return Argument(name, ctypes.c_int64, _TYPES[kind], sizes)
+
+
+def _prototypes() -> dict[str, tuple[Argument, ...]]:
+    found = {}
+    for line in re.sub(r"\n\s+", " ", _TEXT).strip().splitlines():
+        name, _, arguments = line.partition(": ")
+        found[name] = tuple(map(_argument, arguments.split(", ")))
+    return found
+
+
+PROTOTYPES = _prototypes()
+"""Arguments of every function of the library that returns whether memory sufficed."""
+
+
+def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Declare the types of arguments and results of all functions of a library; return it."""
+    for name, arguments in PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype = ctypes.c_int64
+        function.argtypes = [each.ctype for each in arguments]
+    library.processor.restype = ctypes.c_int64
+    library.processor.argtypes = []
+    return library
+
+
+def checked(name: str, arguments: Sequence[npt.NDArray[Any] | float]) -> list[Any]:
+    """Return arguments as ctypes passes them.
+
+    Raises
+    ------
+    ValueError
+        If their number, an element type or a shape differs from the declaration.
+    TypeError
+        If a number stands for an array.
+    """
+    sizes = {"": 1}
+    passed: list[Any] = []
+    for declared, argument in zip(PROTOTYPES[name], arguments, strict=True):
+        if declared.element is None:
+            passed.append(argument)
+            if isinstance(argument, int):
+                sizes[declared.name] = argument
+            continue
+        if not isinstance(argument, np.ndarray):
+            raise TypeError(f"{declared.name} must be an array")
+        declared.check(argument, sizes)
+        passed.append(_pointer(argument))
+    return passed
+
+
+def _pointer(array: npt.NDArray[Any]) -> Any:
+    if array.flags.writeable and array.size:
+        # This is several times as fast as the general way.
+        return ctypes.byref(ctypes.c_char.from_buffer(array.data))
+    return array.ctypes.data
+
 
 FOLDER = Path(__file__).parent
 """Folder of sources and libraries."""

@@ -157,8 +157,8 @@ static void prepare(const Parts *of, double *otherwise, int64_t *usable, double 
             /* NaN is not zero, either. */
             largest[lane] = (there & !(centre <= largest[lane])) ? centre : largest[lane];
             of->centre[k] = log_of(centre);
-            of->below[k] = of->below[k] > BANDS_LEAST_SPREAD ? of->below[k] : BANDS_LEAST_SPREAD;
-            of->above[k] = of->above[k] > BANDS_LEAST_SPREAD ? of->above[k] : BANDS_LEAST_SPREAD;
+            of->below[k] = of->below[k] > EVIDENCE_LEAST_SPREAD ? of->below[k] : EVIDENCE_LEAST_SPREAD;
+            of->above[k] = of->above[k] > EVIDENCE_LEAST_SPREAD ? of->above[k] : EVIDENCE_LEAST_SPREAD;
             double spread = smaller(of->below[k], of->above[k]);
             least[lane] = there ? smaller(spread, least[lane]) : least[lane];
         }

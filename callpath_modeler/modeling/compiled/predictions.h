@@ -91,7 +91,7 @@ INLINE void slopes(Known *known, int64_t k, double least, double most)
     double highest = falling ? 0 : (offset ? steepest : no_constant);
     double below = normal_share((lowest - slope) / spread);
     double above = normal_share((highest - slope) / spread);
-    double low = below + (1 - BANDS_OUTER) * (above - below), high = below + BANDS_OUTER * (above - below);
+    double low = below + (1 - EVIDENCE_OUTER) * (above - below), high = below + EVIDENCE_OUTER * (above - below);
     low = slope + spread * normal_quantile(smaller(larger(low, EDGE), 1 - EDGE));
     high = slope + spread * normal_quantile(smaller(larger(high, EDGE), 1 - EDGE));
     known->low[k] = smaller(larger(low, lowest), highest);
@@ -133,8 +133,8 @@ static void look(const Models *models, const int64_t *rows, int64_t count, Known
 /* `_log_distance`. */
 INLINE double log_distance(double centre, double edge)
 {
-    double distance = fabs(log_of(larger(edge, BANDS_NEGLIGIBLE * centre) / centre));
-    return (distance < INFINITY ? distance : 0) / BANDS_DEVIATES;
+    double distance = fabs(log_of(larger(edge, EVIDENCE_NEGLIGIBLE * centre) / centre));
+    return (distance < INFINITY ? distance : 0) / EVIDENCE_DEVIATES;
 }
 
 /* `_mixture` of one hypothesis at a target, where its shapes are x and z; its centre is known. */
@@ -185,7 +185,7 @@ static void place(const Models *models, const Known *known, int64_t target, Part
     of->count = known->count;
     predict(known, at, of->centre, least);
     for (int lane = 0; lane < LANES; lane++) {
-        least[lane] *= BANDS_NEGLIGIBLE;
+        least[lane] *= EVIDENCE_NEGLIGIBLE;
         scatter[lane] = known->spread[lane] * known->spread[lane]
                         + known->drift[lane] * models->beyond[target];
     }

@@ -9,7 +9,7 @@
 #include "rows.h"
 
 /* Relative misfit from which on logarithms replace relative errors, and smallest ratio of model
-   to value: `_MUCH` and `_NOTHING` in mixture/log_residuals.py. */
+   to value: `_MUCH` and `_NOTHING` in mixture/residuals.py. */
 
 enum { CONSTANT, POSITIVE, OFFSET, BARE, PAIR, FAMILIES };
 
@@ -125,7 +125,7 @@ static void sum_up_left(const Block *block, int64_t points, const double *level,
     EACH_LANE residual[c] = sum[c];
 }
 
-/* `_misfits`: large residuals come from logarithms, as in mixture/log_residuals.py. */
+/* `_misfits`: large residuals come from logarithms, as in mixture/residuals.py. */
 static void correct_misfit(const Rows *rows, const int64_t *place, const Block *block, Found *found)
 {
     Lanes plain = {0}, in_logarithms = {0}, much;

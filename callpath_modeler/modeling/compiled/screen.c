@@ -16,7 +16,7 @@ static void smooth(const Row *row, double floor, double *fitted)
 {
     for (int64_t k = 0; k < row->points; k++) {
         double value = row->values[k];
-        double near = smaller(larger(fitted[k], value * (1 / SCREENING_WITHIN)), value * SCREENING_WITHIN);
+        double near = smaller(larger(fitted[k], value * (1 / HYPOTHESES_WITHIN)), value * HYPOTHESES_WITHIN);
         fitted[k] = value > 0 ? near : larger(fitted[k], floor);
     }
 }
@@ -47,7 +47,7 @@ static void fit_roughly(const Row *row, const Known *known, double floor, Room *
     int64_t best = 0;
     while (best < known->shapes - 1 && residual[best] != least)
         best++;
-    double slope = -least > (1 - SCREENING_UNEXPLAINED) * seen->total ? slopes[best] : 0;
+    double slope = -least > (1 - HYPOTHESES_UNEXPLAINED) * seen->total ? slopes[best] : 0;
     const double *of_best = in_blocks(known->table, row->points, best);
     for (int64_t k = 0; k < row->points; k++)
         fitted[k] = seen->mean + slope * (of_best[k * WHOLE] - seen->at[best]);
@@ -72,7 +72,7 @@ static float reach_of_kept(const float *restrict bound, const float *restrict ra
     for (int64_t i = 0; i < count; i++)
         last = larger_single(ratio[i] <= reach ? ratio[i] : 0, last);
     /* Rounding must not choose among equals. */
-    return (1 + SCREENING_TIED) * last;
+    return (1 + HYPOTHESES_TIED) * last;
 }
 
 /* Leave out shapes that are not among the closest under any drift; return the best bound. */
@@ -160,7 +160,7 @@ static float try_pairs(const Row *row, const Known *known, const Opened *opened,
         if (opened)
             fan_sums(&known->fans, points, known->shapes, known->table, seen->weights, opened,
                      begin, found);
-        if (l > 1 && row->used <= SCREENING_FEWEST_FOR_PAIRS) {
+        if (l > 1 && row->used <= HYPOTHESES_FEWEST_FOR_PAIRS) {
             /* If p = 1 has no weight, any pair fits the other two points. */
             memcpy(found->left[l] + listed, found->left[0] + listed,
                    (size_t)whole(found->count - listed) * sizeof **found->left);
@@ -190,7 +190,7 @@ static void leave_pairs_out(const Known *known, float best, Room *room)
         found->bound[i] = -INFINITY;
     for (int64_t l = 0; l < known->drifts; l++) {
         const float *restrict left = found->left[l];
-        float per_least = 1 / larger_single(least_of(left, found->count), (float)SCREENING_ROUNDING);
+        float per_least = 1 / larger_single(least_of(left, found->count), (float)HYPOTHESES_ROUNDING);
 #pragma omp simd
         for (int64_t i = 0; i < found->count; i++)
             ratio[i] = smaller_single(left[i] * per_least, ratio[i]);
@@ -215,8 +215,8 @@ static int may_be_near(const Row *row, const Known *known, const Look *seen, con
     const float freedom = (float)row->used - 3, noise = (float)row->variance;
     const float per_freedom = 1 / larger_single(freedom, 1);
     float bound = volume + profile(noise * freedom, (float)row->dof, noise, freedom, per_freedom);
-    return bound >= best - (float)known->nats || row->used <= SCREENING_FEWEST_FOR_PAIRS
-           || fitted[row->points - 1] < SCREENING_FALLS * level;
+    return bound >= best - (float)known->nats || row->used <= HYPOTHESES_FEWEST_FOR_PAIRS
+           || fitted[row->points - 1] < HYPOTHESES_FALLS * level;
 }
 
 /* Write upper bounds of the evidence of pairs if one shape does not explain the row; return the
@@ -229,12 +229,12 @@ static float bound_doubles(const Row *row, const Known *known, double left, cons
     Pairs *found = &room->pairs;
     /* A residual that is only rounding needs no second shape. */
     found->count = found->close = 0;
-    if (row->used < SCREENING_FEWEST_FOR_PAIRS + known->frugal || !(left > NOISE_EXACT_VARIANCE))
+    if (row->used < HYPOTHESES_FEWEST_FOR_PAIRS + known->frugal || !(left > NOISE_EXACT_VARIANCE))
         return -INFINITY;
     if (!may_be_near(row, known, room->looks, fitted, best))
         return -INFINITY;
     /* With so few points, only pairs with shared work are tried. */
-    const int64_t begin = row->used > SCREENING_FEWEST_FOR_PAIRS ? 0 : known->growing;
+    const int64_t begin = row->used > HYPOTHESES_FEWEST_FOR_PAIRS ? 0 : known->growing;
     if (begin < pairs)
         best = larger_single(try_pairs(row, known, NULL, begin, pairs, room), best);
     if (fans->axes) {
@@ -362,7 +362,7 @@ static double screen_row(const Row *row, int64_t number, double floor, const Kno
     float alone = bound_singles(row, known, variance, room);
     float best = leave_shapes_out(known, alone, room);
     best = larger_single(bound_doubles(row, known, left, fitted, best, room), best);
-    if (variance <= SCREENING_SCATTERED * SCREENING_SCATTERED) {
+    if (variance <= HYPOTHESES_SCATTERED * HYPOTHESES_SCATTERED) {
         average(row, known, alone, best, room, fitted);
         smooth(row, floor, fitted);
     }

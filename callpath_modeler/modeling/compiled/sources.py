@@ -22,13 +22,19 @@ HEADER = "constants.h"
 """Name of the header with the constants that the sources share with Python."""
 
 CONSTANTS: Mapping[str, tuple[str, ...]] = {
-    "bands": ("DEVIATES", "LEAST_SPREAD", "NEGLIGIBLE", "OUTER"),
     "evidence": (
-        *("ALIKE", "CONSTANT_FOLDS", "FAR_OUT", "LARGE_MISFIT", "LEAST", "LEAST_LEVEL"),
-        *("LEAST_RATIO", "LEAST_SHARE", "LOG_2", "LOG_2PI", "NO_PART", "PAIR_FOLDS", "PARALLEL"),
-        *("ROUNDING", "SHARE_EDGE", "TINY", "VARIES"),
+        *("ALIKE", "CONSTANT_FOLDS", "DEVIATES", "FAR_OUT", "LARGE_MISFIT", "LEAST", "LEAST_LEVEL"),
+        *("LEAST_RATIO", "LEAST_SHARE", "LEAST_SPREAD", "LOG_2", "LOG_2PI", "NEGLIGIBLE"),
+        *("NO_PART", "OUTER", "PAIR_FOLDS", "PARALLEL", "ROUNDING", "SHARE_EDGE", "TINY", "VARIES"),
     ),
-    "layout": ("ELEMENTS", "NUMBERS", "TERMS", "WHOLE"),
+    "hypotheses": (
+        *("EVEN", "FALLS", "FEWEST_FOR_PAIRS", "OUT_OF_QUESTION", "ROUNDING", "SCATTERED"),
+        *("TIED", "UNEXPLAINED", "WITHIN"),
+    ),
+    "limits": (
+        *("ALIKE", "COLUMNS", "CORRELATIONS", "DECADES", "ELEMENTS", "LARGEST", "NEGLIGIBLE"),
+        *("NUMBERS", "SCORES", "STEPS", "TERMS", "WHOLE", "WIDE"),
+    ),
     "noise": (
         "EXACT",
         "EXACT_VARIANCE",
@@ -41,21 +47,13 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
         *("AGREES", "ALTERNATIVES", "COARSE", "FAR_APART", "FAR_BEYOND_NOISE", "MISFIT"),
         *("NEGLIGIBLE", "NOISY_SPREAD", "PARALLEL", "PREDICTED", "ROUNDING", "TAILS", "TIED"),
     ),
-    "screening": (
-        *("EVEN", "FALLS", "FEWEST_FOR_PAIRS", "OUT_OF_QUESTION", "ROUNDING", "SCATTERED"),
-        *("TIED", "UNEXPLAINED", "WITHIN"),
-    ),
-    "sums": (
-        *("ALIKE", "COLUMNS", "CORRELATIONS", "DECADES", "LARGEST", "NEGLIGIBLE", "SCORES"),
-        *("STEPS", "WIDE"),
-    ),
 }
 """Names of the constants that the sources share with Python, by module of ``constants``.
 
 In C, the name of the module precedes them: ``EVIDENCE_TINY``.
 """
 
-_SINGLE = ("EVIDENCE_ALIKE", "SCREENING_EVEN", "SCREENING_OUT_OF_QUESTION", "SCREENING_TIED")
+_SINGLE = ("EVIDENCE_ALIKE", "HYPOTHESES_EVEN", "HYPOTHESES_OUT_OF_QUESTION", "HYPOTHESES_TIED")
 """Constants of single precision."""
 
 

@@ -1,5 +1,5 @@
 /* Noise of repetitions: repeats `repetition_stats`, `row_spread` and `Pool.noise` of
-   `modeling/mixture/repetition_noise.py`, and `row_status` of `modeling/mixture/row_status.py`. */
+   `modeling/mixture/repetition_noise.py`, and `row_status` of `modeling/mixture/outcome.py`. */
 #include <float.h>
 
 #include "costs.h"

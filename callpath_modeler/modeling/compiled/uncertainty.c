@@ -1,4 +1,4 @@
-/* Mixtures, each of one row at one target: repeats `Mixture` of `modeling/uncertainty.py`. */
+/* Mixtures, each of one row at one target: repeats `Mixture` of `modeling/distributions.py`. */
 #include "mixtures.h"
 
 /* Number of parts of a row up to the last one with a weight. */
@@ -66,7 +66,7 @@ int64_t exceedances(int64_t rows, int64_t parts, int64_t columns, const double *
                 /* If prediction and threshold are both zero, neither exceeds the other. */
                 distance = distance == distance ? distance : 0;
                 double spread = distance > 0 ? below[column] : above[column];
-                found[column] += share * normal_share(distance / larger(spread, BANDS_LEAST_SPREAD));
+                found[column] += share * normal_share(distance / larger(spread, EVIDENCE_LEAST_SPREAD));
             }
             centre += columns, below += columns, above += columns;
         }

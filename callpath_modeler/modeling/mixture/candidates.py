@@ -13,8 +13,10 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
 from callpath_modeler.modeling.kernels import kernels
-from callpath_modeler.modeling.mixture.deviations import Deviations, Drift
-from callpath_modeler.modeling.mixture.evidence import (
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.regressions import (
+    OneTermFits,
+    PairSums,
     bare_evidence,
     constant_evidence,
     likelihood,
@@ -22,12 +24,15 @@ from callpath_modeler.modeling.mixture.evidence import (
     pair_evidence,
     positive_evidence,
 )
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
-from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty
-from callpath_modeler.modeling.mixture.regressions import OneTermFits, PairSums
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses
+from callpath_modeler.modeling.mixture.residuals import large_misfits, log_residuals
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Deviations,
+    Drift,
+    ScaledRows,
+    error_unit,
+    relative_weights,
+)
+from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses, intercept_penalty
 
 _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""

@@ -16,34 +16,33 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
-from callpath_modeler.modeling.constants.priors import (
+from callpath_modeler.modeling.constants.hypotheses import (
     ALONE,
     BETWEEN,
     BREAKS_OF_THREE,
     CEILING,
     CLASS_STRENGTH,
-    FEWEST_FOR_POWERS,
-    PRIOR,
-    WITHOUT_CONSTANT,
-)
-from callpath_modeler.modeling.constants.screening import (
     CLOSEST_PAIRS,
     CLOSEST_WHILE_LEARNING,
     EVERY,
+    FEWEST_FOR_POWERS,
+    FEWEST_FOR_THREE,
     NATS,
+    PRIOR,
+    WITHOUT_CONSTANT,
 )
-from callpath_modeler.modeling.constants.shapes import FEWEST_FOR_THREE
-from callpath_modeler.modeling.differences import TermDifference, differences
-from callpath_modeler.modeling.mixture.complexity_prior import (
+from callpath_modeler.modeling.mixture.priors import (
+    identifiable_shapes,
+    neighbouring_powers,
+    other_work,
+    pairings,
     prior_weight,
     prior_weight_beside,
     prior_weight_beside_shared,
     prior_weight_in_pairs,
     prior_weight_of_whole,
 )
-from callpath_modeler.modeling.mixture.identifiability import identifiable_shapes
-from callpath_modeler.modeling.mixture.pairings import neighbouring_powers, other_work, pairings
-from callpath_modeler.modeling.products import Shape
+from callpath_modeler.modeling.products import Shape, TermDifference, differences
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import SearchSpace, Term
 

@@ -1,4 +1,4 @@
-"""Columns of the models of rows, made from their posterior.
+"""Columns of the models of rows, made from their posterior, and the status of other rows.
 
 See docs/explanation/noise-and-bands.md, 'Prediction and band'.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.modeling.constants.outcome import (
     AGREES,
     ALTERNATIVES,
@@ -30,8 +30,9 @@ from callpath_modeler.modeling.constants.outcome import (
 )
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior, far_values
+from callpath_modeler.modeling.mixture.repetition_noise import RepetitionStats
+from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.noise import looks_exact
 from callpath_modeler.modeling.products import Shape
@@ -370,3 +371,33 @@ def _status(
     status = np.where(outside, FitStatus.OUTSIDE, status)
     noisy = flat & (np.nan_to_num(columns["noise"][rows]) > NOISY_SPREAD)
     return np.where(noisy, FitStatus.NOISY, status).astype(np.int8)
+
+
+def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
+    """Return the status of rows that cannot be modelled, [n]; all others are OK for now."""
+    result: Int8Array = kernels().row_status(y, reps)
+    return result
+
+
+def fill_status(
+    columns: Columns, points: FloatArray, reps: RepetitionStats, status: Int8Array
+) -> None:
+    """Write the columns that do not need a model."""
+    columns["status"][:] = status
+    first = points if points.ndim == 1 else points[:, 0]
+    columns["used"][:], low, high = point_counts(reps.count, first)
+    if points.ndim == 1:
+        columns["low_p"][:], columns["high_p"][:] = low, high
+    zero = status == FitStatus.ZERO
+    columns["coefficients"][zero] = 0.0
+    columns["weight"][zero] = 1.0
+    for name, number in (("cv_error", 0.0), ("rss", 0.0), ("r2", 1.0), ("adjusted_r2", 1.0)):
+        columns[name][zero] = number
+
+
+def point_counts(
+    count: FloatArray, points: FloatArray
+) -> tuple[Int16Array, FloatArray, FloatArray]:
+    """Return the number of points with a value, the smallest and the largest of them, each [n]."""
+    result: tuple[Int16Array, FloatArray, FloatArray] = kernels().point_counts(count, points)
+    return result

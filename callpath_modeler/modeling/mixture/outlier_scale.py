@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.constants.outlier_scale import (
+from callpath_modeler.modeling.constants.learning import (
     CLOSE,
     FACTORS,
     FEWEST_POINTS,

@@ -1,6 +1,6 @@
-"""Posterior of the hypotheses of each row: probabilities, coefficients and variances.
+"""Posterior of the hypotheses of each row, and priors learnt from the rows of an application.
 
-See docs/explanation/modeling.md, 'The method in one page'.
+See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 """
 
 from __future__ import annotations
@@ -10,6 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.learning import (
+    BY_ONE,
+    DEVIATION_STRENGTH,
+    KIND_STRENGTH,
+    ROUNDS,
+)
 from callpath_modeler.modeling.constants.outcome import (
     GROWTH_BEYOND,
     LESS_FAR,
@@ -17,10 +23,10 @@ from callpath_modeler.modeling.constants.outcome import (
     PLACE_BESIDE,
 )
 from callpath_modeler.modeling.kernels import kernels
-from callpath_modeler.modeling.mixture.candidates import Candidates
-from callpath_modeler.modeling.mixture.deviations import Deviations
+from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.mixture.scaled_rows import Deviations, ScaledRows
+from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +192,156 @@ def _far(points: FloatArray, factor: float) -> FloatArray:
     less = LESS_FAR ** np.arange(points.shape[1])
     alone = np.where(np.eye(points.shape[1], dtype=bool), factor, PLACE_BESIDE)
     return np.asarray(points.max(axis=0) * np.concatenate([[factor**less], alone]))
+
+
+def log_probability_of_all(
+    found: Posterior,
+    data: ScaledRows,
+    fitted: FloatArray,
+    variance: FloatArray,
+    hypotheses: Hypotheses,
+    ways: Deviations,
+    beliefs: LogPriors,
+) -> FloatArray:
+    """Return the log probability of the values of rows under all hypotheses together, [n].
+
+    It follows from the evidence of the most probable hypothesis of each row and its posterior
+    probability. Points have the weights that follow from `fitted` [n, K], because only evidence
+    with equal weights can be compared.
+
+    Parameters
+    ----------
+    found : posterior of the rows
+    data : n rows
+    fitted : [n, K] values that errors are relative to
+    variance : [n] rough variance of a point
+    hypotheses, ways, beliefs : hypotheses, deviations, and their priors
+    """
+    rows, size = len(data.values), len(hypotheses.shapes)
+    order = np.lexsort((found.weight, found.row))
+    best = order[np.searchsorted(found.row[order], np.arange(rows), side="right") - 1]
+    code = found.chosen[best]
+    single, pair = np.flatnonzero((code > 0) & (code <= 3 * size)), np.flatnonzero(code > 3 * size)
+    family, shape = np.divmod(code[single] - 1, size)
+    chosen = ScreenedHypotheses(
+        single,
+        shape,
+        tuple(np.flatnonzero(family == each) for each in range(3)),
+        pair,
+        code[pair] - 1 - 3 * size,
+        variance,
+        fitted,
+        np.zeros(0, dtype=np.intp),
+    )
+    every = absolute_candidates(data, chosen, hypotheses, ways)
+    of_best = np.flatnonzero(every.chosen == code[every.row])
+    of_best = of_best[np.argsort(every.row[of_best])]
+    of_each = every.log_evidence[:, of_best] + beliefs.deviations[:, None]
+    together = np.logaddexp.reduce(of_each, axis=0) + beliefs.hypotheses[code]
+    return np.asarray(together - np.log(found.weight[best]))
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoCounts:
+    """Call paths that the initial priors count as, for the W hypotheses that rows have chosen.
+
+    Attributes
+    ----------
+    kind : [W] kind of each hypothesis
+    hypothesis : [W] pseudo-count of each hypothesis
+    of_hypothesis : [kinds] sum over all hypotheses of a kind, chosen or not
+    of_kind : [kinds] pseudo-count of each kind among the kinds
+    deviation : [D] pseudo-count of each deviation
+    by_one : largest count of the row with the most evidence for a hypothesis, in units of
+        `hypothesis`. One of thousands of hypotheses suits any row, which would confirm itself
+    """
+
+    kind: IntArray
+    hypothesis: FloatArray
+    of_hypothesis: FloatArray
+    of_kind: FloatArray
+    deviation: FloatArray
+    by_one: float
+
+
+def maximize_evidence(
+    found: Candidates,
+    hypotheses: Hypotheses,
+    log_prior: FloatArray,
+    deviation_prior: FloatArray,
+    count_as_one: float = 1.0,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the priors that fit some rows best, by expectation maximisation.
+
+    The initial priors count as call paths. Each hypothesis and each deviation is learnt separately.
+
+    Parameters
+    ----------
+    found : candidates of some rows
+    hypotheses : hypotheses with their kinds
+    log_prior : [H] initial log priors of the hypotheses
+    deviation_prior : [D] initial log priors of the deviations
+    count_as_one : number of rows that count as one, because their errors are correlated
+
+    Returns
+    -------
+    log_prior, deviation_prior : log priors for this application
+    """
+    found = found.by_row()
+    kinds, before = hypotheses.kinds, np.exp(log_prior)
+    whole = np.bincount(kinds, weights=before, minlength=len(hypotheses.strength)).astype(
+        np.float64
+    )
+    within = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
+    of_hypothesis = hypotheses.strength * count_as_one
+    # A hypothesis that no row has chosen keeps its share of the rest of its kind.
+    chosen = np.zeros(len(kinds), dtype=np.bool_)
+    chosen[found.chosen] = True
+    which = np.flatnonzero(chosen)
+    place = (np.cumsum(chosen) - 1)[found.chosen]
+    kind, alone = kinds[which], before[which]
+    held = PseudoCounts(
+        kind,
+        of_hypothesis[kind] * within[kind] * alone,
+        of_hypothesis,
+        count_as_one * KIND_STRENGTH * whole,
+        count_as_one * DEVIATION_STRENGTH * np.exp(deviation_prior),
+        0.0 if hypotheses.fans is not None else BY_ONE,
+    )
+    prior, deviation, factor = _rounds(found, place, held, alone, ROUNDS)
+    after = before * (of_hypothesis * within * factor)[kinds]
+    after[which] = prior
+    with np.errstate(divide="ignore"):
+        return np.log(after), np.log(deviation)
+
+
+def _rounds(
+    found: Candidates, place: IntArray, pseudo: PseudoCounts, prior: FloatArray, count: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Run `count` rounds from the `prior` [W]; `place` [M] is the position of each candidate in it.
+
+    Returns the priors of hypotheses [W] and of deviations [D], and for each kind the prior of a
+    hypothesis per counted call path, [kinds].
+    """
+    likely, kind, kinds = np.exp(found.log_evidence), pseudo.kind, len(pseudo.of_kind)
+    deviation = pseudo.deviation / pseudo.deviation.sum()
+    factor = np.zeros(kinds)
+    for _ in range(count):
+        # Joint probabilities of hypotheses and deviations sum to 1 in each row.
+        its = prior[place]
+        share = its * (deviation @ likely)
+        per_row = 1 / np.bincount(found.row, share)[found.row]
+        said = share * per_row
+        counts = np.bincount(place, said, minlength=len(prior))
+        seen = deviation * (likely @ (its * per_row))
+        seen += pseudo.deviation
+        of_kind = np.bincount(kind, weights=counts, minlength=kinds)
+        per_kind = of_kind + pseudo.of_kind
+        most = np.zeros(len(prior))
+        np.maximum.at(most, place, said)
+        counts = np.asarray(counts - np.maximum(0, most - pseudo.by_one * pseudo.hypothesis))
+        of_kind = np.bincount(kind, weights=counts, minlength=kinds)
+        factor = per_kind / per_kind.sum() / (of_kind + pseudo.of_hypothesis)
+        prior = (counts + pseudo.hypothesis) * factor[kind]
+        deviation = seen / seen.sum()
+    return prior, deviation, factor

@@ -1,15 +1,19 @@
-"""Properties of the measurement that only the errors of first models show.
+"""Errors of first models: residuals of large misfits, usual misfits, correlation, and scales.
 
-The errors of each row are compared by direction, as a vector over the points with length 1. A level
-and a power of each parameter are removed first. Models that miss these alike have missed growth,
-which is no effect of the runs. See docs/explanation/hypotheses.md, 'Errors that are correlated'.
+For the correlation, the errors of each row are compared by direction, as a vector over the points
+with length 1. A level and a power of each parameter are removed first. Models that miss these alike
+have missed growth, which is no effect of the runs. See docs/explanation/hypotheses.md, 'Errors that
+are correlated'.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import LARGE_MISFIT, LEAST_RATIO
 from callpath_modeler.modeling.constants.noise import (
     EXACT_VARIANCE,
     FEWEST_WITNESSES,
@@ -20,8 +24,17 @@ from callpath_modeler.modeling.constants.noise import (
     NO_DIRECTION,
     STEEPEST_NOISE,
 )
-from callpath_modeler.modeling.evaluation import doublings
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit
+from callpath_modeler.modeling.constants.outcome import (
+    EXACT_MISFIT,
+    FEWEST_MISFITS,
+    LEAST_MISFIT,
+    MISFIT_DEVIATIONS,
+    MOST_ROUNDED,
+    OF_NORMAL,
+    TIMES_MEDIAN_MISFIT,
+)
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, floor_of
+from callpath_modeler.modeling.shapes import doublings
 
 _GROWTHS = np.linspace(-STEEPEST_NOISE, STEEPEST_NOISE, GROWTHS)
 
@@ -99,3 +112,92 @@ def _directions(
     error = error - error @ taken @ taken.T
     length = np.sqrt((error**2).sum(axis=1))
     return error[length > NO_DIRECTION] / length[length > NO_DIRECTION, None], free
+
+
+def large_misfits(residual: FloatArray, relative: FloatArray) -> IntArray:
+    """Return the positions of the weighted sums of squares, [M], that do not belong to good fits.
+
+    `relative` [M] is the sum of squares of a model that misses every value by its size.
+    """
+    return np.flatnonzero(residual > LARGE_MISFIT**2 * relative)
+
+
+def log_residuals(
+    values: FloatArray, modelled: FloatArray, weights: FloatArray, unit: FloatArray
+) -> FloatArray:
+    """Return the ratio of weighted sums of squares of logarithms to those of relative errors, [M].
+
+    A model of a tenth of the value has a relative error of 0.9; a model of ten times the value has
+    an error of 9. So relative errors favour models that are too small, such as a constant where
+    values rise a hundredfold. Logarithms treat both alike, and agree with relative errors where a
+    model fits.
+
+    Parameters
+    ----------
+    values, modelled : [K, M] measured values; values of the models
+    weights : [K, M] weights of the points, 0 = missing
+    unit : [K, M] values that errors are relative to under these weights
+
+    Returns
+    -------
+    ndarray [M]
+        Factor for each sum of squares; this sum may be that of a regression whose coefficients are
+        bounded afterwards.
+    """
+    squares = modelled - values
+    squares *= squares
+    # A bounded model may touch zero, and rounding decides on which side.
+    positive = np.maximum(modelled, LEAST_RATIO * values)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        logarithms = np.log(positive / values)
+    logarithms *= unit
+    logarithms *= logarithms
+    # A value of zero has no logarithm.
+    np.copyto(logarithms, squares, where=~np.isfinite(logarithms))
+    squares *= weights
+    logarithms *= weights
+    return np.asarray(
+        logarithms.sum(axis=0) / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MisfitBaseline:
+    """Usual misfits of the models of a metric, relative to the values.
+
+    Attributes
+    ----------
+    most : misfit above which a row without repetitions is far from its model, unlike other rows
+    exact : whether whole numbers are exact, because most rows of them follow laws to the last digit
+    """
+
+    most: float = np.inf
+    exact: bool = True
+
+    def exactly(self, data: ScaledRows) -> FloatArray:
+        """Return the largest misfits of laws of exact values, root mean squares, [n]."""
+        if not self.exact:
+            return np.full(len(data.values), np.inf)
+        squares = np.where(data.weight > 0, 1 / np.maximum(data.values, floor_of(data)) ** 2, 0.0)
+        rounding = data.rounding * squares.sum(axis=1) / np.maximum(data.used, 1.0)
+        return np.asarray(np.sqrt(EXACT_MISFIT**2 + MOST_ROUNDED * rounding))
+
+
+def misfit_baseline(data: ScaledRows, fitted: FloatArray) -> MisfitBaseline:
+    """Return the usual misfits of some rows, with `fitted` [n, K] from their models.
+
+    Rows differ in their noise. So a misfit is unusual only if it exceeds the median misfit by more
+    than the misfits of rows scatter.
+    """
+    if len(fitted) < FEWEST_MISFITS:
+        return MisfitBaseline()
+    used = data.weight > 0
+    relative = (data.values - fitted) / np.maximum(data.values, floor_of(data))
+    squares = np.where(used, relative**2, 0.0).sum(axis=1)
+    exact = np.sqrt(squares / data.used) <= MisfitBaseline().exactly(data)
+    left = np.log(np.maximum(squares / np.maximum(data.used - 2, 1.0), 1e-18)) / 2
+    middle = float(np.median(left))
+    scatter = OF_NORMAL * float(np.median(np.abs(left - middle)))
+    most = np.exp(middle + MISFIT_DEVIATIONS * scatter)
+    most = max(float(most), TIMES_MEDIAN_MISFIT * float(np.exp(middle)), LEAST_MISFIT)
+    return MisfitBaseline(most, bool(exact.mean() >= 0.5))

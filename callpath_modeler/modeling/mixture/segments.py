@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.constants.change_points import (
+from callpath_modeler.modeling.constants.evidence import (
     ASKED,
     LAWS,
     MATTERS,
@@ -26,21 +26,29 @@ from callpath_modeler.modeling.constants.change_points import (
     NEGLIGIBLE_LAW,
     PRIOR_OF_TWO_LAWS,
     SURE,
+    TINY,
 )
-from callpath_modeler.modeling.constants.evidence import TINY
-from callpath_modeler.modeling.constants.shapes import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
+from callpath_modeler.modeling.constants.hypotheses import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
-from callpath_modeler.modeling.mixture.deviations import Deviations
-from callpath_modeler.modeling.mixture.evidence import likelihood
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
+from callpath_modeler.modeling.mixture.posterior import (
+    LogPriors,
+    Posterior,
+    log_probability_of_all,
+    posterior,
+)
+from callpath_modeler.modeling.mixture.regressions import likelihood
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Deviations,
+    ScaledRows,
+    error_unit,
+    relative_weights,
+)
 from callpath_modeler.modeling.mixture.side_regressions import (
     SideRegressions,
     plain_terms,
     prior_of_laws,
 )
-from callpath_modeler.modeling.mixture.total_evidence import log_probability_of_all
 
 
 @dataclass(frozen=True, slots=True)

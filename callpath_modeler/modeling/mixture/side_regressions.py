@@ -11,16 +11,15 @@ from typing import Self
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.constants.change_points import PLAIN_LAW
-from callpath_modeler.modeling.constants.evidence import ROUNDING, TINY
-from callpath_modeler.modeling.mixture.evidence import (
+from callpath_modeler.modeling.constants.evidence import PLAIN_LAW, ROUNDING, TINY
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.regressions import (
+    OneTermFits,
     bare_evidence,
     constant_evidence,
     offset_evidence,
     positive_evidence,
 )
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.regressions import OneTermFits
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, floor_of
 from callpath_modeler.modeling.terms import Term
 

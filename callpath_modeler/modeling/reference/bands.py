@@ -11,16 +11,16 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from callpath_modeler.arrays import FloatArray, Int16Array
-from callpath_modeler.modeling.constants.bands import (
+from callpath_modeler.modeling.constants.evidence import (
     DEVIATES,
     LEAST_SPREAD,
     NEGLIGIBLE,
     OUTER,
     STEPS,
 )
+from callpath_modeler.modeling.distributions import Mixture
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.predictive import ShapeTables
-from callpath_modeler.modeling.uncertainty import Mixture
 
 
 def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:

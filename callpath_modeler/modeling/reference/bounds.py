@@ -19,11 +19,15 @@ from callpath_modeler.modeling.constants.evidence import (
     SHARE_EDGE,
     TINY,
 )
+from callpath_modeler.modeling.constants.hypotheses import ROUNDING, TIED
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
-from callpath_modeler.modeling.constants.screening import ROUNDING, TIED
-from callpath_modeler.modeling.mixture.evidence import constant_evidence
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
-from callpath_modeler.modeling.mixture.regressions import Moments, moments, occam_volume
+from callpath_modeler.modeling.mixture.regressions import (
+    Moments,
+    constant_evidence,
+    moments,
+    occam_volume,
+)
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 
 

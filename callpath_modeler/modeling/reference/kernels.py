@@ -14,8 +14,8 @@ from callpath_modeler.modeling.constants.limits import MOST_TOGETHER_IN_NUMPY
 from callpath_modeler.modeling.mixture import outcome, posterior
 from callpath_modeler.modeling.mixture.candidates import relative_candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.reference import (
     bands,

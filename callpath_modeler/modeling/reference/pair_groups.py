@@ -13,7 +13,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import VARIES
-from callpath_modeler.modeling.constants.screening import EVEN, OUT_OF_QUESTION
+from callpath_modeler.modeling.constants.hypotheses import EVEN, OUT_OF_QUESTION
 from callpath_modeler.modeling.mixture.hypotheses import PairGroups
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.reference.bounds import (

@@ -12,13 +12,12 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import TINY
+from callpath_modeler.modeling.constants.hypotheses import FALLS, FEWEST_FOR_PAIRS
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
-from callpath_modeler.modeling.constants.screening import FALLS, FEWEST_FOR_PAIRS
-from callpath_modeler.modeling.mixture.evidence import pair_volume
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, PairGroups
-from callpath_modeler.modeling.mixture.pair_limits import intercept_penalty, promise_of_pairs
-from callpath_modeler.modeling.mixture.regressions import all_pairs
+from callpath_modeler.modeling.mixture.regressions import all_pairs, pair_volume
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.mixture.screening import intercept_penalty, promise_of_pairs
 from callpath_modeler.modeling.reference.bounds import (
     OneTermRegressions,
     below_the_best,

@@ -11,11 +11,15 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.constants.evidence import TINY
-from callpath_modeler.modeling.constants.screening import SCATTERED, UNEXPLAINED
-from callpath_modeler.modeling.mixture.deviations import Drift
+from callpath_modeler.modeling.constants.hypotheses import SCATTERED, UNEXPLAINED
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screened_hypotheses import ScreenedHypotheses, smoothed
+from callpath_modeler.modeling.mixture.scaled_rows import (
+    Drift,
+    ScaledRows,
+    error_unit,
+    relative_weights,
+)
+from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses, smoothed
 from callpath_modeler.modeling.reference.bounds import (
     Bounds,
     OneTermRegressions,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.constants.sums import (
+from callpath_modeler.modeling.constants.limits import (
     ALIKE,
     COLUMNS,
     CORRELATIONS,
@@ -19,12 +19,17 @@ from callpath_modeler.modeling.constants.sums import (
     SCORES,
     TOGETHER,
 )
-from callpath_modeler.modeling.distributions import normal_share
+from callpath_modeler.modeling.distributions import (
+    Prediction,
+    as_normal,
+    between,
+    is_wide,
+    normal_share,
+    scores,
+)
 from callpath_modeler.modeling.model_columns import ModelColumns
 from callpath_modeler.modeling.predictive import ShapeTables
 from callpath_modeler.modeling.reference.bands import mixture, quantiles
-from callpath_modeler.modeling.row_quantiles import as_normal, between, is_wide, scores
-from callpath_modeler.modeling.uncertainty import Prediction
 
 
 def quantiles_of_bands(

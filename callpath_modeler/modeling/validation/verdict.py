@@ -15,9 +15,9 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from callpath_modeler.modeling.constants.validation import FURTHEST, PER_DOUBLING, VERDICT_CHUNK
+from callpath_modeler.modeling.distributions import Mixture
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.status import FitStatus
-from callpath_modeler.modeling.uncertainty import Mixture
 from callpath_modeler.modeling.validation.limits import DeviationLimits
 
 

@@ -15,10 +15,9 @@ from callpath_modeler.modeling import (
     TermDifference,
     fit,
 )
-from callpath_modeler.modeling.differences import differences
-from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.products import Product
+from callpath_modeler.modeling.products import Product, differences
+from callpath_modeler.modeling.shapes import shape_table
 
 P = Term(Fraction(1), 0)
 ALL = differences(DEFAULT_SPACE.terms, np.array([1.0, 2, 4]))

@@ -7,12 +7,13 @@ import pytest
 from scipy import integrate
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.mixture.evidence import constant_evidence, positive_evidence
 from callpath_modeler.modeling.mixture.regressions import (
     InterceptPenalty,
     OneTermFits,
     all_pairs,
+    constant_evidence,
     moments,
+    positive_evidence,
 )
 
 POINTS = 2.0 ** np.arange(3, 9)

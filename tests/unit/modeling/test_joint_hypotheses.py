@@ -11,8 +11,8 @@ import pytest
 from callpath_modeler.modeling import Break, Product, fit, slice_along
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
-from callpath_modeler.modeling.mixture.screened_hypotheses import screen
+from callpath_modeler.modeling.mixture.posterior import maximize_evidence
+from callpath_modeler.modeling.mixture.screening import screen
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.several.catalogue import SHARED
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import fit, slice_along, slice_with_line_models
-from callpath_modeler.modeling.lines.line_models import (
+from callpath_modeler.modeling.lines import (
     distance_to_measurements,
     with_alternatives,
     with_rows_from,

@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.mixture.log_residuals import large_misfits, log_residuals
+from callpath_modeler.modeling.mixture.residuals import large_misfits, log_residuals
 
 POINTS = np.array([4.0, 16, 64, 256])
 VALUES = np.array([[1.0], [2], [4], [8]])

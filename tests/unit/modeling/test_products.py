@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Product, Term, TermDifference
-from callpath_modeler.modeling.evaluation import shape_table
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.products import NOTHING
+from callpath_modeler.modeling.shapes import shape_table
 
 
 def test_a_product_knows_its_growth_and_its_parameters():

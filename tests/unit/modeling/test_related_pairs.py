@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.several.catalogue import Catalogue
-from callpath_modeler.modeling.several.related_pairs import always_tested_pairs
+from callpath_modeler.modeling.several.hypotheses import always_tested_pairs
 from callpath_modeler.modeling.terms import JOINT_SPACE, SearchSpace
 
 NAMES = ("p", "n", "m")

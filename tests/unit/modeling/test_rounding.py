@@ -8,8 +8,8 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
+from callpath_modeler.modeling.mixture.candidate_selection import as_rounded
 from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
-from callpath_modeler.modeling.mixture.rounding import as_rounded
 from callpath_modeler.modeling.mixture.scaled_rows import data_of
 
 DOUBLED = 8 * 2.0 ** np.arange(5)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.breaks import breaks
-from callpath_modeler.modeling.differences import TermDifference
-from callpath_modeler.modeling.products import Product, factor_text
+from callpath_modeler.modeling.products import Product, TermDifference, factor_text
 from callpath_modeler.modeling.terms import Term
 from callpath_modeler.report.expressions import (
     latex_formula,

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.expectation_maximization import maximize_evidence
-from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
+from callpath_modeler.modeling.mixture.posterior import (
+    LogPriors,
+    fitted_values,
+    maximize_evidence,
+    posterior,
+)
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, screened
 

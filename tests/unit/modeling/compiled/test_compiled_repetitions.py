@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.mixture import repetition_noise, row_status, scaled_rows
+from callpath_modeler.modeling.mixture import outcome, repetition_noise, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
@@ -40,8 +40,8 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     return Said(
         reps,
         told,
-        row_status.row_status(y, reps),
-        row_status.point_counts(reps.count, points),
+        outcome.row_status(y, reps),
+        outcome.point_counts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
         repetition_noise.Pool(is_known=False, profile=same).noise(reps, 1.0),
     )

@@ -13,8 +13,8 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.compiled import library, sources
-from callpath_modeler.modeling.compiled.prototypes import PROTOTYPES
-from callpath_modeler.modeling.constants import evidence, outcome, screening
+from callpath_modeler.modeling.compiled.library import PROTOTYPES
+from callpath_modeler.modeling.constants import evidence, hypotheses, outcome
 from implementations import needs_library
 
 build = pytest.importorskip("callpath_modeler.modeling.compiled.build", reason="needs hatchling")
@@ -96,7 +96,7 @@ def test_the_library_has_the_constants_of_python() -> None:
     assert {kind for kind, *_ in lines} == {"#define"}
     values = {name: value for _, name, value in lines}
     assert float(values["EVIDENCE_LOG_2PI"]) == evidence.LOG_2PI
-    assert values["SCREENING_FEWEST_FOR_PAIRS"] == str(screening.FEWEST_FOR_PAIRS)
+    assert values["HYPOTHESES_FEWEST_FOR_PAIRS"] == str(hypotheses.FEWEST_FOR_PAIRS)
     tails = values["OUTCOME_TAILS"].strip("{}").split(", ")
     assert tuple(map(float, tails)) == outcome.TAILS
     text = "".join(path.read_text() for path in sources.sources(FOLDER))

@@ -12,8 +12,8 @@ from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.misfit_baseline import MisfitBaseline
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
+from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.stored import to_arrays
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, screened

@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled import screening
+from callpath_modeler.modeling.compiled import candidates
 from callpath_modeler.modeling.compiled.library import call
 from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.screened_hypotheses import screen
+from callpath_modeler.modeling.mixture.screening import screen
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from implementations import in_numpy, needs_library
@@ -117,10 +117,10 @@ def test_rows_for_which_there_is_no_room_are_screened_later(noted, monkeypatch):
     known = hypotheses(DEFAULT_SPACE, points)
     data, ways = rows_to_fit(points, y)
     arguments = data, known, known.log_prior, ways.extremes
-    found, calls = screening.screened(*arguments), []
-    monkeypatch.setattr(screening, "NOTED", noted)
-    monkeypatch.setattr(screening, "call", lambda *a: (calls.append(a), call(*a)))
-    later = screening.screened(*arguments)
+    found, calls = candidates.screened(*arguments), []
+    monkeypatch.setattr(candidates, "NOTED", noted)
+    monkeypatch.setattr(candidates, "call", lambda *a: (calls.append(a), call(*a)))
+    later = candidates.screened(*arguments)
     assert len(calls) > 1
     for one, other in zip(found, later, strict=True):
         np.testing.assert_array_equal(one, other)
