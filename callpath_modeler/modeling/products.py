@@ -4,6 +4,7 @@ All messages between neighbours in a grid of d dimensions are ``2 d (p - p**((d 
 messages of an exchange of all with all are ``p**2 - p``. In a transposition each process sends
 ``(p - 1) / p**2`` of data that both sides share. As two terms with separate coefficients these
 would be negative somewhere. As one shape they have one coefficient, and are positive beyond 1.
+See docs/explanation/hypotheses.md, and docs/explanation/several-parameters.md.
 """
 
 from __future__ import annotations
