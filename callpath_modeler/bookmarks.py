@@ -19,7 +19,7 @@ from callpath_modeler.atomic import write_file
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.calltree import short_id
-from callpath_modeler.toml.format import TomlFormat
+from callpath_modeler.toml import TomlFormat
 
 NAME = "bookmarks.toml"
 """Name of the file."""

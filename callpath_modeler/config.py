@@ -13,8 +13,7 @@ import msgspec
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fingerprints import Fingerprint
-from callpath_modeler.toml.format import TomlFile, TomlFormat
-from callpath_modeler.toml.positions import Place
+from callpath_modeler.toml import Place, TomlFile, TomlFormat
 
 NAME = "cpmodel.toml"
 """Name of the configuration file in or above the directory of an experiment."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from callpath_modeler.atomic import write_file
 from callpath_modeler.config import DIRECTORIES, TRUST, ConfigFile
 from callpath_modeler.errors import OutputError, UsageError
-from callpath_modeler.toml.positions import lines_of
+from callpath_modeler.toml import lines_of
 
 
 def trusted_directories(files: Iterable[ConfigFile]) -> list[str]:

@@ -33,9 +33,9 @@ from callpath_modeler.question import findings_at
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.study import Study
 from implementations import in_numpy
 from store_mutations import Stored, mutate

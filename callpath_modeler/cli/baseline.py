@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.number_types import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,

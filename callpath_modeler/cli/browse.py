@@ -15,7 +15,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.number_types import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     study_options,

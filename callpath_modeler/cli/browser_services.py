@@ -16,7 +16,7 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer_inputs import AnswerInputs

@@ -21,7 +21,7 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.question import Question

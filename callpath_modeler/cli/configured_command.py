@@ -43,7 +43,7 @@ from callpath_modeler.cli.untrusted_files import (
 from callpath_modeler.config import ConfigFile, ConfigPaths, ConfiguredValue
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.omissions import Omission, OmissionKind
-from callpath_modeler.toml.positions import Place
+from callpath_modeler.toml import Place
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
 from callpath_modeler.cli.option_groups import (
     ASKED,
     BESIDE,
+    DecimalNumber,
     DescribingOption,
     F,
+    WholeNumber,
     add_options,
     option_group,
     was_asked,
@@ -403,8 +404,8 @@ def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | 
     """Return the selected processes and their groups; None = all in one group."""
     if ranks is None and not split:
         return None
+    from callpath_modeler.readers.process_groups import rank_condition
     from callpath_modeler.readers.process_selection import AUTO, ProcessSelection
-    from callpath_modeler.readers.rank_conditions import rank_condition
 
     if AUTO in split and len(split) > 1:
         raise UsageError(

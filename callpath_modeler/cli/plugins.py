@@ -32,7 +32,7 @@ def command(
 
     With FILE.py, list the readers in that file; use them with `--reader FILE.py`.
     """
-    from callpath_modeler.readers.single_file import readers_in
+    from callpath_modeler.readers.registry import readers_in
 
     if files:
         found = [_reader(each, str(file), "") for file in files for each in readers_in(file)]

@@ -1,7 +1,8 @@
 """Everything that a command can refuse before it opens the first profile.
 
 A command refuses invalid values, results that cannot be written or would replace an input, and
-workers that cannot work. `CheckedCommand` calls `check` before a command begins.
+workers that cannot work. It also refuses to run on ranks of MPI that nobody told it about, because
+all of them would do the same work. `CheckedCommand` calls `check` before a command begins.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,78 @@ from typing import Any
 
 import click
 
-from callpath_modeler.cli.mpi_ranks import note_of_same_work
 from callpath_modeler.errors import CallpathModelerError, OutputError, reason_of
+
+
+def check_values(ctx: click.Context) -> None:
+    """Refuse values of options that no profile could make valid.
+
+    Raises
+    ------
+    UsageError
+        If a target, a pair of scales or the source of a parameter is invalid.
+    """
+    _check_targets(ctx.params)
+    for text in ctx.params.get("parameters") or ():
+        from callpath_modeler.readers.parameters import check_source
+
+        name, _, source = text.partition("=")
+        if name and source:
+            check_source(name, source)
+
+
+def _check_targets(given: dict[str, Any]) -> None:
+    target, at = given.get("target"), given.get("at")
+    words = [one for one in ((target, None), (None, at)) if isinstance(one[0] or one[1], str)]
+    pairs = given.get("pairs") or ()
+    if not words and not pairs:
+        return
+    # It imports numpy, which many commands do not need.
+    from callpath_modeler.question import parse_pairs, parse_target
+
+    for target_text, at_text in words:
+        parse_target(target_text, at_text, given.get("parameter"))
+    parse_pairs(pairs)
+
+
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+    ("PALS_SIZE", "PALS_RANKID"),
+    ("MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+)
+"""Variables with the number of processes and the number of this one, which launchers set."""
+_BATCH = "BATCH"
+"""Value of the variable ENVIRONMENT in a batch script of Slurm, which is one process."""
+
+
+def note_of_same_work(ctx: click.Context) -> None:
+    """Note, in one of several processes that a launcher of MPI started, that all do the same."""
+    if ctx.params.get("executor") is not None or ctx.obj is None:
+        return
+    count, rank = _ranks(os.environ)
+    if count < 2 or rank:
+        return
+    is_shared = any(each.name == "executor" for each in ctx.command.params)
+    remedy = "add --executor mpi" if is_shared else "start it without mpiexec or srun"
+    ctx.obj.note(f"{count} processes do the same work, each all of it; {remedy}")
+
+
+def _ranks(variables: Mapping[str, str]) -> tuple[int, int]:
+    """Return the number of processes that a launcher started, and the number of this one."""
+    for size, rank in _LAUNCHERS:
+        if _number(variables.get(size)) > 1:
+            return _number(variables[size]), _number(variables.get(rank))
+    # An allocation and its batch script know the number of tasks as well, before srun starts them.
+    if "SLURM_PROCID" in variables and variables.get("ENVIRONMENT") != _BATCH:
+        return _number(variables.get("SLURM_NTASKS")), _number(variables["SLURM_PROCID"])
+    return 1, 0
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else 0
+
 
 CONFIGURATION_FILES = "callpath_modeler.configuration_files"
 """Key of the configuration files that a command follows, in the metadata of its context."""
@@ -84,8 +155,6 @@ def check(ctx: click.Context) -> None:
     OutputError
         If a result cannot be written, or would replace an input.
     """
-    from callpath_modeler.cli.early_values import check_values
-
     note_of_same_work(ctx)
     check_values(ctx)
     outputs = list(_outputs(ctx))

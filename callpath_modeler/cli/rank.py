@@ -26,7 +26,7 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.cli.screen_size import ROWS, fit_to_screen
+from callpath_modeler.cli.render import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
     TableRequest,
     table_options,

@@ -17,7 +17,7 @@ from callpath_modeler.cli.options import (
     model_options,
     output_file,
 )
-from callpath_modeler.cli.screen_size import ROWS
+from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, OutputRequest
 from callpath_modeler.errors import UsageError
 

@@ -19,8 +19,7 @@ from callpath_modeler.cli.expectation_option import (
     with_expectation,
 )
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.number_types import WholeNumber
-from callpath_modeler.cli.option_groups import was_asked
+from callpath_modeler.cli.option_groups import WholeNumber, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,

@@ -14,7 +14,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import DescribingOption
 from callpath_modeler.cli.options import load_options
-from callpath_modeler.cli.screen_size import ROWS
+from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import (
     HTML,
     TABLE,

@@ -12,7 +12,7 @@ import click
 
 from callpath_modeler import config
 from callpath_modeler.cli.default_group import DefaultGroup
-from callpath_modeler.cli.number_types import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber
 from callpath_modeler.cli.option_groups import DescribingOption
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.number_types import WholeNumber
-from callpath_modeler.cli.option_groups import F, add_options, option_group
+from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.number_types import WholeNumber
-from callpath_modeler.cli.option_groups import F, add_options, option_group, was_asked
+from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group, was_asked
 from callpath_modeler.cli.options import refuse_both
 from callpath_modeler.errors import UsageError
 from callpath_modeler.numerals import decimal_of

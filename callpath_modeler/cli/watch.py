@@ -17,8 +17,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.history_options import HISTORY_TO_WRITE, LABELS, STORE, labels_of
-from callpath_modeler.cli.number_types import DecimalNumber, WholeNumber
-from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.option_groups import DecimalNumber, F, WholeNumber, option_group
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,

@@ -10,7 +10,6 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.call_purpose import GROUP, Purpose, purposes
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.metric_values import MetricValues
@@ -18,7 +17,14 @@ from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.stated_scaling import Statement, stated_scaling
-from callpath_modeler.profile.work_shares import FALLS, WorkShares, work_shares
+from callpath_modeler.profile.work_shares import (
+    FALLS,
+    GROUP,
+    Purpose,
+    WorkShares,
+    purposes,
+    work_shares,
+)
 from callpath_modeler.units import parameter_value, percent
 
 AS_TOLD = "as told"

@@ -47,7 +47,7 @@ from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
-from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.run_provenance import provenance_findings

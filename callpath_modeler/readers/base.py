@@ -98,9 +98,9 @@ class ProfileSource(Protocol):
         """Return one exclusive value per call path.
 
         The threads of a process are reduced first, then the processes. Threads run side by side, so
-        the times of a process are those of its longest thread (`callpath_modeler.readers.
-        longest_threads`); other values are sums over its threads. A metric with the status
-        ``ABSENT`` is zero everywhere.
+        the times of a process are those of its longest thread
+        (`callpath_modeler.readers.threads`); other values are sums over its threads. A metric with
+        the status ``ABSENT`` is zero everywhere.
 
         Parameters
         ----------

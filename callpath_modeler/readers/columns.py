@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from callpath_modeler.readers.name_words import NameWord, word_of
-from callpath_modeler.readers.tokens import NumberToken, tokens_in
+from callpath_modeler.readers.tokens import NameWord, NumberToken, tokens_in, word_of
 
 _MOST_LEVELS = 8
 """Maximum number of names of a run: the file and the directories above it."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from callpath_modeler.readers.columns import NumberColumn
-from callpath_modeler.readers.name_words import NameWord
+from callpath_modeler.readers.tokens import NameWord
 
 
 class Role(StrEnum):

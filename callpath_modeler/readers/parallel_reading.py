@@ -1,13 +1,19 @@
-"""Parallel reading of profiles, with results in the order of the files."""
+"""Parallel reading of profiles, with results in the order of the files.
+
+Workers elsewhere may have another working directory, so they get absolute paths. Their answers name
+each profile as the user did, so the answers are the same as without workers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, PluginError
 from callpath_modeler.parallel import PROCESS_COSTS, WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
@@ -17,10 +23,39 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import ReadRun, read_runs
-from callpath_modeler.readers.worker_paths import named_as, with_absolute_path
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+
+def with_absolute_path(file: RunFile) -> RunFile:
+    """Return a profile with its absolute path."""
+    return replace(file, path=file.path.absolute())
+
+
+def named_as(file: RunFile, outcome: list[ReadRun] | InputError) -> list[ReadRun] | InputError:
+    """Return the runs or the error of a profile, which name it as `file` does."""
+    long, short = str(file.path.absolute()), str(file.path)
+    if long == short:
+        return outcome
+    if isinstance(outcome, InputError):
+        hint = outcome.hint and outcome.hint.replace(long, short)
+        return InputError(outcome.message.replace(long, short), hint=hint)
+    return [
+        replace(
+            run,
+            name=run.name.replace(long, short),
+            file=replace(run.file, path=file.path),
+            findings=tuple(_renamed(each, long, short) for each in run.findings),
+        )
+        for run in outcome
+    ]
+
+
+def _renamed(finding: Finding, long: str, short: str) -> Finding:
+    subject, message = (text.replace(long, short) for text in (finding.subject, finding.message))
+    return replace(finding, subject=subject, message=message)
+
 
 Progress = Callable[[int, int], None]
 Outcome = list[ReadRun] | InputError

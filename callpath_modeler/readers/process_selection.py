@@ -26,10 +26,9 @@ from callpath_modeler.profile.schema import (
     Region,
 )
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, Reduced, ThreadSource
-from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
-from callpath_modeler.readers.process_clusters import ProcessTimes, groups_of_processes
-from callpath_modeler.readers.rank_conditions import RankCondition
+from callpath_modeler.readers.process_groups import ProcessTimes, RankCondition, groups_of_processes
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+from callpath_modeler.readers.threads import fold_of, with_longest_threads
 
 AUTO = "auto"
 """Value of ``--split-ranks`` that finds the groups."""

@@ -21,9 +21,9 @@ from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, Reduction
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, ThreadSource, ThreadSums
 from callpath_modeler.readers.declared_units import DeclaredUnits
-from callpath_modeler.readers.longest_threads import fold_of, with_longest_threads
 from callpath_modeler.readers.reductions import Columns, Fold, statistic
 from callpath_modeler.readers.runs import LARGEST
+from callpath_modeler.readers.threads import fold_of, with_longest_threads
 
 _MEASURE = "measure with Score-P, HPCToolkit, TAU or OTF2, or write one Caliper file per process"
 _SAME = 1e-6

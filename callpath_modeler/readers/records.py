@@ -23,9 +23,9 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Reduced, RunSource
 from callpath_modeler.readers.inclusive_detection import looks_inclusive, same_times
-from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.paths import exclusive_of, tree_of
 from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
+from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import parameter_value
 
 _ROUNDING = 1e-9

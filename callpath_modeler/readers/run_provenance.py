@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import Run
-from callpath_modeler.readers.name_words import NameWord, word_of
+from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import counted, setting_text
 
 _OF_MACHINES = ("machine", "cluster")

@@ -32,7 +32,7 @@ from callpath_modeler.readers.base import (
 from callpath_modeler.readers.declared_units import DeclaredUnits, in_given_units
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.plugin_errors import naming_the_reader
-from callpath_modeler.readers.process_clusters import ProcessTimes
+from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection, process_times
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.units import counted, parameter_value

@@ -21,8 +21,7 @@ from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.formats import Table, known_or_none
 from callpath_modeler.report.history import change_levels, name_of
-from callpath_modeler.report.layout import wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle, wrap
 from callpath_modeler.units import counted, setting_text, significant
 
 _HOUR = 3600.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.report.curve import Axes, Curve, spaced
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import parameter_value
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

@@ -14,9 +14,8 @@ from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, 
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.formats import Cell, Table, provenance
-from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.report.layout import TextStyle, shorten, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import as_option, setting_text
 
 if TYPE_CHECKING:

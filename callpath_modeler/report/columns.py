@@ -10,7 +10,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:

@@ -22,10 +22,9 @@ from callpath_modeler.profile.omissions import (
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.invocation import NEW, Invocation
-from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking import distinct_names
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     as_option,
     counted,

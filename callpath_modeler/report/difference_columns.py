@@ -11,9 +11,8 @@ from callpath_modeler.analysis.excess_patterns import NOTICEABLE
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.report.diff import growth_cells
-from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.measured_only import GAIN, LOSS
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import as_option, significant
 
 

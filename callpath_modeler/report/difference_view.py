@@ -19,7 +19,7 @@ from callpath_modeler.report.diff import NOISE_UNKNOWN, heading, sums_note
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import TextColumn, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
 from callpath_modeler.report.outlined_view import (
     ViewOfForecast,
     node_columns,
@@ -27,7 +27,6 @@ from callpath_modeler.report.outlined_view import (
     tree_lines,
     view_header,
 )
-from callpath_modeler.report.text_style import TextStyle
 
 _GREY = "dim"
 _SHOWN = (

@@ -20,7 +20,7 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
 from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, shorten, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, wrap
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     excess_texts,
@@ -33,7 +33,6 @@ from callpath_modeler.report.outlined_view import (
     tree_lines,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,

@@ -17,8 +17,8 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.measured_only import comparison_sentence
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     factor_text,

@@ -27,8 +27,7 @@ from callpath_modeler.report.history_efficiency import (
     efficiency_rows,
     efficiency_title,
 )
-from callpath_modeler.report.layout import TextColumn, table, wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 _WORD = 10

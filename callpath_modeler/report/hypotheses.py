@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.units import percent
 
 _WORTH_A_WORD = 0.01

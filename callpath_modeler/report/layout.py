@@ -1,4 +1,7 @@
-"""Text tables that fit the terminal: call paths are shortened, columns dropped, numbers kept."""
+"""Text for people: its style, and tables that fit the terminal.
+
+Call paths are shortened, columns dropped, numbers kept.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,41 @@ from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
 from rich.text import Text
+
+from callpath_modeler.units import interval, quantity, to_ascii
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """The style of the lines of an answer.
+
+    Attributes
+    ----------
+    width : columns of the terminal; None = lines are neither cut nor wrapped
+    full_names : True = functions with return type and arguments
+    ascii_only : True = no character beyond ASCII
+    """
+
+    width: int | None = None
+    full_names: bool = False
+    ascii_only: bool = False
+
+    def say(self, text: str) -> str:
+        """Return `text` in the characters that may be used."""
+        return to_ascii(text) if self.ascii_only else text
+
+    def amount(self, value: float, unit: str) -> str:
+        """Return a quantity as text."""
+        return quantity(value, unit, ascii_only=self.ascii_only)
+
+    def interval(self, low: float, high: float, unit: str) -> str:
+        """Return an interval of quantities as text."""
+        return interval(low, high, unit, ascii_only=self.ascii_only)
+
+
+DEFAULT_STYLE = TextStyle()
+"""Lines of any width, short names, all characters."""
+
 
 GAP = 2
 # Blanks separate thousands, and numbers from units: "35 500 s", "4 % … 5 %", "p = 8".

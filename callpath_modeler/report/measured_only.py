@@ -13,7 +13,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.units import parameter_value, percent, setting_text
 
 if TYPE_CHECKING:

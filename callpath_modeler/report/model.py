@@ -26,9 +26,9 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
 from callpath_modeler.report.headline import at_text, cost_text, target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import (
     counted,
     parameter_value,

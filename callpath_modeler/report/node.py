@@ -23,14 +23,13 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of, sketch
 from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
-from callpath_modeler.report.layout import shorten
+from callpath_modeler.report.layout import TextStyle, shorten
 from callpath_modeler.report.measured_only import excess_symbol, excess_texts
 from callpath_modeler.report.model import (
     imbalance_cells,
     imbalances,
 )
 from callpath_modeler.report.ranking_table import model_range_texts
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.report.view_node import ViewNode
 from callpath_modeler.units import (
     counted,

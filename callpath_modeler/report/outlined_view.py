@@ -21,8 +21,7 @@ from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
 from callpath_modeler.report.formats import Cell, json_number
-from callpath_modeler.report.layout import TextColumn, shorten, tree_table
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, tree_table
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.process_profile import ProcessProfile
 from callpath_modeler.profile.placement import Topology
 from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none, provenance
-from callpath_modeler.report.layout import aligned, shorten, wrap
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten, wrap
 from callpath_modeler.report.outlined_view import short_names
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.units import counted, factor_text, percent, setting_text
 
 _WIDTH = 100

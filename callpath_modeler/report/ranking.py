@@ -46,7 +46,7 @@ from callpath_modeler.report.headline import (
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
@@ -57,7 +57,6 @@ from callpath_modeler.report.measured_only import (
 )
 from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
 from callpath_modeler.report.ranking_table import growth_range_texts
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (

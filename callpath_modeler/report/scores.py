@@ -15,8 +15,7 @@ from callpath_modeler.history.prediction_scores import MarkScore, Scoreboard, Sc
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.columns import amount_text, band_text
 from callpath_modeler.report.formats import Cell, Table, json_number
-from callpath_modeler.report.layout import TextColumn, table, wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.report.verification import calibration_header
 from callpath_modeler.units import (
     counted,

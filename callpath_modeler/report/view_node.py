@@ -16,8 +16,7 @@ from callpath_modeler.profile.groups import Costs, Rows, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
-from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten
 from callpath_modeler.units import percent
 
 _TITLE = 100

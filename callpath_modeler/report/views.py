@@ -38,7 +38,7 @@ from callpath_modeler.report.headline import (
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
@@ -69,7 +69,6 @@ from callpath_modeler.report.ranking_table import (
     run_time_json,
     turning_json,
 )
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import (
     counted,
     percent,

@@ -23,9 +23,9 @@ from callpath_modeler.readers.base import (
     ThreadSource,
     opened_runs,
 )
-from callpath_modeler.readers.longest_threads import with_longest_threads
 from callpath_modeler.readers.reductions import Columns, Fold
 from callpath_modeler.readers.runs import ReadRun
+from callpath_modeler.readers.threads import with_longest_threads
 
 CLOSE = 1e-9
 """Relative tolerance of sums, because the order of additions may differ."""

@@ -34,10 +34,10 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.reductions import OF_THE_FIRST
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.runs import read_runs
+from callpath_modeler.readers.tokens import REPETITIONS
 from callpath_modeler.testing import damage
 from callpath_modeler.testing.checks import (
     CLOSE,

@@ -13,9 +13,8 @@ from callpath_modeler.bookmarks import Bookmark, BookmarkFile
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.report.layout import shorten
+from callpath_modeler.report.layout import TextStyle, shorten
 from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.screens import ChoiceScreen
 
 

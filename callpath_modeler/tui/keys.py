@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 
 MOVES: tuple[BindingType, ...] = (
     Binding("up,k", "move(-1)"),

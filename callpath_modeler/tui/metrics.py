@@ -16,9 +16,8 @@ from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.layout import wrap
+from callpath_modeler.report.layout import TextStyle, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.screens import ChoiceScreen
 from callpath_modeler.units import setting_text
 

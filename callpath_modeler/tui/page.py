@@ -19,9 +19,8 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
-from callpath_modeler.report.layout import TextColumn, chain_text, shorten
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, chain_text, shorten
 from callpath_modeler.report.outlined_view import title
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.views import value_cells
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import percent

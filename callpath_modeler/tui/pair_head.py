@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 
 from callpath_modeler.analysis.pair_forecast import PairForecast
-from callpath_modeler.report.layout import shorten
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle, shorten
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import counted, setting_text
 

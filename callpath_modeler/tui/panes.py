@@ -20,12 +20,11 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.formula_node import FormulaNodeReport
 from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
-from callpath_modeler.report.layout import shorten, wrap
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.source_text import SourceFiles
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.tui.pair_head import pair_answer, pair_notes, pair_title
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import parameter_value, percent

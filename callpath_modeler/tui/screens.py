@@ -13,8 +13,8 @@ from textual.events import Click, Key, MouseScrollDown, MouseScrollUp
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.listing import Listing
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.services import CommandAnswer
 

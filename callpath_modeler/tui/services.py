@@ -13,9 +13,9 @@ from callpath_modeler.bookmarks import BookmarkFile
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.listing import Listing
 from callpath_modeler.report.source_text import SourceFiles
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.tui.keys import MOVES
 from callpath_modeler.tui.page import SORT_OF, Page, page
 from callpath_modeler.tui.session import Session

@@ -26,7 +26,6 @@ from callpath_modeler.profile.schema import (
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.longest_threads import note_others, run_time_metric
 from callpath_modeler.readers.noticed import Noticed
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import (
@@ -37,6 +36,7 @@ from callpath_modeler.readers.reductions import (
     statistic,
     statistic_of_present,
 )
+from callpath_modeler.readers.threads import note_others, run_time_metric
 from cpmodel_caliper.contents import Contents, SourcePlace
 from cpmodel_caliper.metrics import Stored, stored_metrics
 from cpmodel_caliper.processes import processes_of_averages

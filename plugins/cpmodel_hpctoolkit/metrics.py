@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
-from callpath_modeler.readers.longest_threads import fold_of
 from callpath_modeler.readers.reductions import Fold
+from callpath_modeler.readers.threads import fold_of
 
 _NAME_AND_UNIT = re.compile(r"(.+) \(([^()]+)\)")
 _PREFERRED = ("REALTIME", "CPUTIME", "GPUOP")

@@ -18,14 +18,15 @@ from callpath_modeler.profile.lines import LineCosts
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.gpu_streams import no_threads, note_streams
-from callpath_modeler.readers.longest_threads import (
+from callpath_modeler.readers.noticed import Noticed
+from callpath_modeler.readers.reductions import Columns, Fold
+from callpath_modeler.readers.threads import (
+    no_threads,
     note_others,
+    note_streams,
     run_time_metric,
     with_longest_threads,
 )
-from callpath_modeler.readers.noticed import Noticed
-from callpath_modeler.readers.reductions import Columns, Fold
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
 from cpmodel_hpctoolkit.locations import Location, LocationSet

@@ -22,11 +22,16 @@ from callpath_modeler.profile.schema import (
     Reduction,
     base_unit,
 )
+from callpath_modeler.readers.balances import GroupSums
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.gpu_streams import no_threads, note_streams
-from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import fold_of, note_others, with_longest_threads
 from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
+from callpath_modeler.readers.threads import (
+    fold_of,
+    no_threads,
+    note_others,
+    note_streams,
+    with_longest_threads,
+)
 from cpmodel_otf2.definitions import (
     KERNELS_REGION,
     PROGRAM_REGION,

@@ -9,8 +9,8 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import CREATOR_OF_MODELS
-from callpath_modeler.readers.gpu_streams import note_streams
 from callpath_modeler.readers.noticed import Noticed
+from callpath_modeler.readers.threads import note_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,20 +18,20 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.readers.balances import GroupSums
 from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
-from callpath_modeler.readers.gpu_streams import no_threads
-from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import (
-    note_others,
-    run_time_metric,
-    with_longest_threads,
-)
 from callpath_modeler.readers.reductions import (
     BlockSink,
     Columns,
     Fold,
     PartOfReduction,
     Reducer,
+)
+from callpath_modeler.readers.threads import (
+    no_threads,
+    note_others,
+    run_time_metric,
+    with_longest_threads,
 )
 from cpmodel_scorep import anchor, cube3, stream
 from cpmodel_scorep.columns import columns_of, columns_of_streams

@@ -10,8 +10,8 @@ import numpy as np
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.name_words import REPETITIONS
 from callpath_modeler.readers.titles import is_measured, is_processes
+from callpath_modeler.readers.tokens import REPETITIONS
 from cpmodel_tables.grid import HINT, Grid, refuse_many
 
 _CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")

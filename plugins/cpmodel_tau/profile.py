@@ -24,15 +24,15 @@ from callpath_modeler.profile.schema import (
     Reduction,
     Region,
 )
+from callpath_modeler.readers.balances import GroupSums
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.group_sums import GroupSums
-from callpath_modeler.readers.longest_threads import (
+from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
+from callpath_modeler.readers.threads import (
     fold_of,
     note_others,
     run_time_metric,
     with_longest_threads,
 )
-from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.units import counted
 from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
 from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time

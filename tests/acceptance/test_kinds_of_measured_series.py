@@ -7,8 +7,8 @@ import re
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.readers.process_groups import RankCondition
 from callpath_modeler.readers.process_selection import ProcessSelection
-from callpath_modeler.readers.rank_conditions import RankCondition
 
 SCORE_P = ("amg.weak", "comd.weak", "lulesh.weak", "snap.weak", "npb_ft.strong")
 SIMULATED = (

@@ -19,7 +19,7 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import LoadOptions
 from callpath_modeler.report.headline import cost_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE
+from callpath_modeler.report.layout import DEFAULT_STYLE
 from callpath_modeler.units import quantity
 
 WITHIN = 0.01

@@ -9,8 +9,8 @@ import pytest
 import benchmark_output
 from callpath_modeler import LoadOptions, load
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.readers.process_groups import RankCondition
 from callpath_modeler.readers.process_selection import ProcessSelection
-from callpath_modeler.readers.rank_conditions import RankCondition
 from cube_writer import Machine, MetricToWrite, Tree, write
 
 SCALES = (8, 16, 32, 64, 128)

@@ -19,9 +19,8 @@ import pytest
 from backtracking import Counting, TooManyError
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.pattern import Patterns, short_name
+from callpath_modeler.profile.pattern import Patterns, matcher_of, short_name
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.profile.wildcards import matcher_of
 from callpath_modeler.readers.discover import natural_order
 from callpath_modeler.readers.paths import split_paths
 from callpath_modeler.readers.run_filter import RunCondition

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from callpath_modeler import scratch
+from callpath_modeler import atomic
 from callpath_modeler.atomic import new_directory, write_file
 
 _WRITER = """
@@ -103,7 +103,7 @@ def test_files_of_another_machine_stay_for_a_day(left):
 
 
 def test_the_only_copy_of_a_store_stays(left):
-    (left / scratch.OLD).mkdir()
+    (left / atomic.OLD).mkdir()
     write(left.with_name("t"))
     assert left.exists()
     left.with_name("s.cpm").mkdir()

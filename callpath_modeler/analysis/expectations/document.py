@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.toml.format import TomlFile, TomlFormat
+from callpath_modeler.toml import TomlFile, TomlFormat
 
 SCHEMA = 1
 """Version of the format."""

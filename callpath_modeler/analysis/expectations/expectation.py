@@ -10,8 +10,7 @@ from callpath_modeler.analysis.expectations.document import Document, Unsure
 from callpath_modeler.expression import Comparison
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.validation import DeviationLimits
-from callpath_modeler.toml.format import TomlFile
-from callpath_modeler.toml.positions import Place
+from callpath_modeler.toml import Place, TomlFile
 
 
 class CriterionKind(StrEnum):

@@ -42,8 +42,7 @@ from callpath_modeler.modeling.validation import DeviationLimits, default_deviat
 from callpath_modeler.profile.omissions import WHOLE
 from callpath_modeler.profile.parameter_line import main_parameter
 from callpath_modeler.syntax import ExpressionError
-from callpath_modeler.toml.format import TomlFile
-from callpath_modeler.toml.positions import Place
+from callpath_modeler.toml import Place, TomlFile
 from callpath_modeler.units import base_and_factor, parse_quantity
 
 _AnyEntry = TypeVar("_AnyEntry", ExpectEntry, RuleEntry)

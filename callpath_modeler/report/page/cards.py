@@ -15,7 +15,7 @@ from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve, sketch
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
-from callpath_modeler.report.layout import tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, tied
 from callpath_modeler.report.measured_only import excess_symbol
 from callpath_modeler.report.model import (
     ExcessStep,
@@ -47,7 +47,6 @@ from callpath_modeler.report.page.processes import processes_part
 from callpath_modeler.report.page.ranking import coloured, trust_text
 from callpath_modeler.report.ranking import losses_of
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72

@@ -25,7 +25,7 @@ from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.headline import at_text, model_notes, turning_notes
 from callpath_modeler.report.info import summary
-from callpath_modeler.report.layout import NEXT
+from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle
 from callpath_modeler.report.model import rows_of
 from callpath_modeler.report.page.cards import alternatives
 from callpath_modeler.report.page.expectations import expectations_section
@@ -37,7 +37,6 @@ from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import page_headline
 from callpath_modeler.report.python_source import identifiers
 from callpath_modeler.report.ranking import context, remainder
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from callpath_modeler.study import Study
 from callpath_modeler.units import counted
 

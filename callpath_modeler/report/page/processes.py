@@ -8,9 +8,9 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray
 from callpath_modeler.process_profile import ProcessProfile
+from callpath_modeler.report.layout import DEFAULT_STYLE
 from callpath_modeler.report.page.markup import Html, tag
 from callpath_modeler.report.processes import process_sentences
-from callpath_modeler.report.text_style import DEFAULT_STYLE
 
 BARS = 200
 """Largest number of bars; each is the maximum of several ranks if ranks are more."""

@@ -10,7 +10,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.trust import MARKS, PROBABLE, WITHIN, marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.report.columns import MODEL_NOTE
-from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn
 from callpath_modeler.report.measured_only import GAIN, LOSS
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
@@ -24,7 +24,6 @@ from callpath_modeler.report.ranking import (
     unmodelled_notes,
     value_notes,
 )
-from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _LEAST = 0.001

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from callpath_modeler.history.prediction_scores import Scoreboard
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import Html, cell, head, joined, table, tag
 from callpath_modeler.report.scores import (
@@ -17,7 +18,6 @@ from callpath_modeler.report.scores import (
     score_rows,
     score_verdict,
 )
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import parameter_value
 
 _MOST_ROWS = 400

@@ -19,12 +19,11 @@ from callpath_modeler.report.headline import (
     takes_text,
     turning_notes,
 )
-from callpath_modeler.report.layout import tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, tied
 from callpath_modeler.report.measured_only import comparison_sentence
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.ranking import context
-from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.units import counted, percent
 
 _MOST = 0.5

@@ -10,12 +10,11 @@ from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn
 from callpath_modeler.report.outlined_view import sum_check_text, title
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, scrolling, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.ranking import coloured, trust_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE
 from callpath_modeler.report.views import ForecastView, value_cells
 from callpath_modeler.units import percent, quantity
 

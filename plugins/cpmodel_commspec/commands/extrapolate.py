@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.number_types import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from callpath_modeler.printable import printable
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import TextColumn, table, wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.replay.platform import Platform

@@ -21,8 +21,7 @@ from rich.text import Text
 
 from callpath_modeler.printable import printable
 from callpath_modeler.report.formats import Cell, Table
-from callpath_modeler.report.layout import TextColumn, tree_table, wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, tree_table, wrap
 from callpath_modeler.units import percent
 from cpmodel_commspec.operations import Traced
 from cpmodel_commspec.replay.platform import Platform

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.report.formats import Table
-from callpath_modeler.report.layout import wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle, wrap
 from callpath_modeler.units import factor_text, percent, signed_percent
 from cpmodel_commspec.replay.run_time import mean_computation
 from cpmodel_commspec.specification import Specification

@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.units import counted, percent, setting_text, signed_percent
 from cpmodel_guidelines.answer import Judged, Verification
 from cpmodel_guidelines.changes.comparison import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.number_types import WholeNumber
-from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.option_groups import F, WholeNumber, option_group
 from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
 

@@ -11,7 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.number_types import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE

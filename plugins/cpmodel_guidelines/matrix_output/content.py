@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.units import (
     parameter_value,
     percent,

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, shorten, table, wrap
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
 from callpath_modeler.units import signed_percent
 from cpmodel_guidelines.matrix import CellVerdict, Matrix, MatrixCell, MatrixRow, mark_of
 from cpmodel_guidelines.matrix_output.content import (

@@ -12,7 +12,7 @@ import callpath_modeler as cpm
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.modeling.noise import CENTRES
 from callpath_modeler.report.headline import cost_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE
+from callpath_modeler.report.layout import DEFAULT_STYLE
 from several_laws import LAWS, write_runs
 from synthetic import POINTS, experiment
 

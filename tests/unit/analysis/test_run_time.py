@@ -19,7 +19,7 @@ from callpath_modeler.analysis.run_time import (
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.report.headline import cost_text, sum_notes
-from callpath_modeler.report.text_style import DEFAULT_STYLE
+from callpath_modeler.report.layout import DEFAULT_STYLE
 from synthetic import fitted
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
 from cpmodel_guidelines.matrix import (
     CellVerdict,

@@ -7,9 +7,8 @@ import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.pattern import Patterns, find_one, match, short_name
+from callpath_modeler.profile.pattern import Patterns, find_one, match, matcher_of, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
-from callpath_modeler.profile.wildcards import matcher_of
 from synthetic import call_tree, chain
 
 TREE = call_tree(

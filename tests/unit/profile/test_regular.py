@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.pattern import Patterns
+from callpath_modeler.profile.pattern import Patterns, matcher_of
 from callpath_modeler.profile.regular import Machine
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.profile.wildcards import matcher_of
 from callpath_modeler.syntax import ExpressionError
 
 LETTERS = "abAB_1 .-\n"

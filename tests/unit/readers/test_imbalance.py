@@ -15,9 +15,9 @@ from callpath_modeler.profile.schema import Extent
 from callpath_modeler.profile.views import TopDown
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.report.export import values_table
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.node import NodeReport
-from callpath_modeler.report.text_style import TextStyle
 from synthetic import TIME, FakeReader, FakeSource, call_tree, registry
 
 NAN = float("nan")

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.readers.columns import columns_of
-from callpath_modeler.readers.name_words import NameWord, word_of
-from callpath_modeler.readers.tokens import tokens_in
+from callpath_modeler.readers.tokens import NameWord, tokens_in, word_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, fit
 from callpath_modeler.report.hypotheses import HypothesisSummary, hypotheses
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 TARGET = 1000.0
 

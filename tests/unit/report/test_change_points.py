@@ -12,10 +12,10 @@ from callpath_modeler.diagnostics import KINDS
 from callpath_modeler.report import export
 from callpath_modeler.report.export import models_table, models_tables
 from callpath_modeler.report.formats import csv_pieces, to_csv, to_json
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model import compared_text, model_text
 from callpath_modeler.report.ranking import ranking_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.text_style import DEFAULT_STYLE, TextStyle
 from synthetic import fitted
 
 P = 2.0 ** np.arange(2, 12)

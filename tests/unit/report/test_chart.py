@@ -5,7 +5,7 @@ import pytest
 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import Curve
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 NAN = float("nan")
 

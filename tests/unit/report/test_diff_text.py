@@ -9,7 +9,7 @@ import pytest
 
 from callpath_modeler.analysis.diff import difference
 from callpath_modeler.report.diff import difference_text
-from callpath_modeler.report.text_style import DEFAULT_STYLE
+from callpath_modeler.report.layout import DEFAULT_STYLE
 from two_sides import LAWS, pair, runs
 
 

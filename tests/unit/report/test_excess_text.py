@@ -17,7 +17,7 @@ from callpath_modeler.report.excess import excess_text
 from callpath_modeler.report.excess_table import excess_table
 from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.formats import to_csv, to_json
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from synthetic import chain, experiment
 
 NAN = float("nan")

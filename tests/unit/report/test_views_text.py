@@ -10,7 +10,7 @@ from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.formats import to_json
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import POINTS, fitted
 

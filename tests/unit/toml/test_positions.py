@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callpath_modeler.toml.positions import lines_of
+from callpath_modeler.toml import lines_of
 
 HARD = '''\
 # schema = 0

@@ -12,7 +12,7 @@ from test_session import VALUES, text
 from textual.events import Key
 
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 
 
 def test_enter_in_a_panel_goes_to_the_call_path():

@@ -16,9 +16,9 @@ from callpath_modeler.pipeline import fit
 from callpath_modeler.process_profile import process_profile
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.question import parse_pairs
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.listing import Listing, ListingEntry
 from callpath_modeler.report.processes import process_text
-from callpath_modeler.report.text_style import TextStyle
 from callpath_modeler.study import Study
 from callpath_modeler.tui.services import CommandAnswer
 

@@ -15,7 +15,7 @@ from callpath_modeler.comparison import differences_of
 from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.text_style import TextStyle
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.study import Study
 from synthetic import experiment
 from two_sides import LAWS, P, changed, runs

@@ -1,9 +1,12 @@
-"""The longest thread of each process, whose values are the times of the process.
+"""Threads of processes in profiles: the longest one gives the times; GPU streams are no threads.
 
 The threads of a process run side by side. Their times never add up to the time of the process, and
 neither do maxima over threads, because each call path has another slowest thread. Therefore every
 reader takes the times of a process from one thread, the longest one. The sums over its threads are
 a metric of their own, in which call paths that only other threads run have their time.
+
+The values of GPU streams are metrics of their own, see `Metric.on_gpu_streams`. The threads of
+processes keep their metrics, so the time of a GPU is never added to the time of a CPU.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.diagnostics import Notices
+from callpath_modeler.errors import DataError
 from callpath_modeler.profile.activities import Activity, activity_of
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, MetricStatus
@@ -100,3 +104,37 @@ def with_longest_threads(
         sums = source.sums_of_threads(name, np.zeros(call_paths, np.intp), 1)
         totals[columns.threads_in_order[1]] = sums.values[0]
     return columns.with_longest(totals)
+
+
+_CODE = "CPM110"
+
+
+def note_streams(notices: Notices, streams: int, *, unowned: int = 0, others: int = 0) -> None:
+    """Add findings about the locations of a profile that are no threads of processes.
+
+    Parameters
+    ----------
+    notices : findings of the profile
+    streams : number of GPU streams whose values are separate metrics
+    unowned : number of GPU streams whose process is unknown, and whose values are not used
+    others : number of locations that are neither threads nor GPU streams, which are not used
+    """
+    if streams:
+        message = f"{counted(streams, 'GPU stream')}, whose values are separate metrics"
+        notices.note(_CODE, message, streams, about="streams")
+    if unowned:
+        message = (
+            f"the process of {counted(unowned, 'GPU stream')} is unknown, so values are excluded"
+        )
+        notices.note(_CODE, message, unowned, about="unowned")
+    if others:
+        message = f"values of {counted(others, 'location')} of another kind are excluded"
+        notices.note(_CODE, message, others, about="others")
+
+
+def no_threads(metric: str) -> DataError:
+    """Return the error for values of single threads of a metric that has GPU streams instead."""
+    return DataError(
+        f"{metric} has values of GPU streams, not of single threads",
+        hint="choose a metric of the threads with -m; `cpmodel info` lists the metrics",
+    )

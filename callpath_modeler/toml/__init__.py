@@ -1,1 +1,0 @@
-"""TOML files that users write: their formats, and the lines of their keys."""
