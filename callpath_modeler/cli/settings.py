@@ -12,13 +12,12 @@ import click
 
 from callpath_modeler import config
 from callpath_modeler.cli.default_group import DefaultGroup
-from callpath_modeler.cli.option_groups import WholeNumber
-from callpath_modeler.cli.option_groups import DescribingOption
+from callpath_modeler.cli.option_groups import DescribingOption, WholeNumber
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
+    from callpath_modeler.toml import Place
     from callpath_modeler.toml.format import TomlFormat
-    from callpath_modeler.toml.positions import Place
 
 PREFIX = "CPMODEL"
 """Prefix of the names of all environment variables."""
