@@ -107,8 +107,9 @@ def test_without_a_run_time_the_sum_is_the_cost_of_the_program(timeless):
     assert not answer.has_imbalance
 
 
-def test_the_run_time_of_sums_counts_for_all_processes(sums):
-    answer = answer_at(sums, 64.0)
+@pytest.mark.parametrize("bands", [True, False])
+def test_the_run_time_of_sums_counts_for_all_processes(sums, bands):
+    answer = answer_at(sums, 64.0, bands=bands)
     assert answer.program_total[0] == pytest.approx(64 * (20 + 6.4 + LONGER), rel=0.01)
     assert answer.program_at_base == pytest.approx(P[0] * (20 + 0.1 * P[0] + LONGER))
     assert answer.program_at_largest == pytest.approx(P[-1] * (20 + 0.1 * P[-1] + LONGER))
