@@ -1,4 +1,4 @@
-"""Alternatives that are added to models after the fit, each with a probability of its own.
+"""Alternatives that are added to models after the fit, each with a stated probability.
 
 See docs/explanation/noise-and-bands.md, 'Prediction and band'.
 """

@@ -19,6 +19,7 @@ from callpath_modeler.modeling.constants.outcome import (
     COSTLY,
     FAR,
     LAST_DIGIT,
+    RIDGE,
     RIVAL_BEYOND,
     RIVAL_MISFIT,
     RIVAL_SHARE,
@@ -32,18 +33,13 @@ from callpath_modeler.modeling.shapes import Shapes, evaluate
 from callpath_modeler.modeling.terms import SearchSpace, Term
 from callpath_modeler.modeling.uncertainty import Prediction
 
-_COEFFICIENTS = 3
-"""Largest number of coefficients of a sum: a constant and two powers."""
-_RIDGE = 1e-12
-"""Relative addition to the squares of powers, which keeps equations solvable."""
-
 
 def costly_pairs(
     columns: Columns, values: SortedValues, teachers: int, shapes: Shapes, points: FloatArray
 ) -> IntArray:
     """Return the rows of costly call paths whose models have two growing terms.
 
-    A row is costly if it has a share of at least `COSTLY` of the sum of all rows at the largest
+    The value of a costly row has a share of at least `COSTLY`. The share is that at the largest
     point, or at `FAR` times this point.
 
     Parameters
@@ -176,7 +172,7 @@ def _fitted(data: ScaledRows, sums: _Sums) -> _Fits:
     right = np.einsum("nk,lak->nla", per_value * wanted, table, optimize=True)
     # A term that a sum does not have gets a coefficient of zero.
     size = np.sqrt(np.einsum("nlaa->nla", square)) + ~sums.used
-    square = square / (size[..., None] * size[..., None, :]) + _RIDGE * np.eye(_COEFFICIENTS)
+    square = square / (size[..., None] * size[..., None, :]) + RIDGE * np.eye(3)
     numbers = np.linalg.solve(square, (right / size)[..., None])[..., 0] / size
     misfit = (wanted**2).sum(axis=1)[:, None] - (numbers * right).sum(axis=2)
     possible = ((numbers > 0) | ~sums.used).all(axis=2)
