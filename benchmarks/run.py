@@ -48,6 +48,7 @@ import kernels
 import mechanisms
 import next_scales
 import noises
+import published_laws
 import real_histories
 import real_series
 import reduce
@@ -115,6 +116,7 @@ BENCHMARKS = {
     "kernels": Benchmark(kernels.table, kernels.NOTES, (EXTRAP,)),
     "noises": Benchmark(noises.table, noises.NOTES, (EXTRAP,)),
     "trust": Benchmark(trust.table, trust.NOTES, ()),
+    "published": Benchmark(published_laws.table, published_laws.NOTES, ()),
     "marked": Benchmark(trust.held_back, trust.HELD_NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),

@@ -22,8 +22,8 @@ from callpath_modeler.analysis.excess import (
     compares_scales,
     expected_addends,
     expected_at,
+    is_summed,
     loss_at,
-    per_process,
     repetitions_compared,
 )
 from callpath_modeler.analysis.ideals import ideal_of
@@ -99,7 +99,7 @@ def costs_at(
     if not fitted.metric.additive:
         return TargetCosts(0, said, said, said, said, 0.0)
     if np.isinf(target) and not 0 < total < np.inf:
-        share = inputs.summed(_share_at_target(fitted, predicted, total, target))
+        share = inputs.summed(_shares_in_the_limit(fitted))
         return TargetCosts(0, said, said, said, share, 1.0)
     return TargetCosts(0, said, said, said, said, total)
 
@@ -256,7 +256,7 @@ class ProgramCosts:
     @cached_property
     def turning(self) -> ScalingOptimum | None:
         """Scale with the shortest run time, if it lies before the target; None without bands."""
-        if self.repetitions or not self.has_bands:
+        if not self.has_bands:
             return None
         total = self.run_time.total if self.run_time else self.total
         return scaling_optimum(self.fitted, self.target, total)
@@ -353,8 +353,11 @@ class ProgramCosts:
 
     def _of_processes(self, time: float, scale: float) -> float:
         """Return a time of one process in the unit of the call paths."""
-        one = per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), scale)
-        return time / float(one[0])
+        return time * self._processes_summed(scale)
+
+    def _processes_summed(self, scale: float) -> float:
+        """Return the number of processes over which values at a scale are sums."""
+        return scale if is_summed(self.fitted.experiment, self.fitted.parameter) else 1.0
 
     @property
     def whole(self) -> float:
@@ -368,7 +371,7 @@ class ProgramCosts:
     @property
     def cost_per_process(self) -> float:
         """Cost of the whole program at the target, per process if values are sums over them."""
-        return _cost_per_process(self.fitted, self.total, self.target)
+        return self.total[0] / self._processes_summed(self.target)
 
     @property
     def is_comparison(self) -> bool:
@@ -389,8 +392,7 @@ class ProgramCosts:
         if factor is not None:
             # Sums over 10^6 call paths take a tenth of a second, and those at the base are known.
             whole = self.costs_at_base
-            one = per_process(self.fitted.experiment, self.fitted.parameter, np.ones(1), base)
-            by = factor * float(one[0])
+            by = factor / self._processes_summed(base)
             return whole if by == 1.0 else Costs(whole.exclusive * by, whole.inclusive * by)
         found = expected_at(self.fitted, self.target, predicted=not self.repetitions)
         return Costs.of(self.tree, found)
@@ -414,32 +416,16 @@ class ProgramCosts:
         return repetitions_compared(self.fitted, self.target)
 
 
-def _cost_per_process(fitted: Fitted, total: Total, target: float) -> float:
-    """Return the cost of the whole program at a target, per process if values are sums over them.
+def _shares_in_the_limit(fitted: Fitted) -> FloatArray:
+    """Return exclusive shares at infinity if the total there is zero or infinite, [call paths].
 
-    Parameters
-    ----------
-    total : cost of the whole program at the target
+    The fastest growth of all costs above zero has the whole, divided by leading coefficients. NaN =
+    the call path has no model, or no call path has a cost.
     """
-    whole = np.array([total[0]])
-    return float(per_process(fitted.experiment, fitted.parameter, whole, target)[0])
-
-
-def _share_at_target(fitted: Fitted, value: FloatArray, total: float, target: float) -> FloatArray:
-    """Return exclusive shares; at infinity, the fastest growth has all, by coefficients.
-
-    Parameters
-    ----------
-    value : [call paths] at the target
-    total : their sum
-    """
-    in_the_limit = np.isinf(target) and (total == 0 or np.isinf(total))
-    if not fitted.metric.additive or (total == 0 and not in_the_limit):
-        return np.full_like(value, np.nan)
-    if not in_the_limit:
-        return value / total
-    modelled = fitted.modelled
-    growth = np.where(modelled, fitted.models.growth_rank(), -1)
-    lead = np.where(growth == growth.max(initial=-1), fitted.models.leading_coefficient(), 0.0)
-    whole = lead[modelled].sum()
-    return np.where(modelled & (whole > 0), lead / (whole or 1.0), np.nan)
+    modelled, lead = fitted.modelled, fitted.models.leading_coefficient()
+    costs = modelled & (lead > 0)
+    if not costs.any():
+        return np.full(len(lead), np.nan)
+    growth = fitted.models.growth_rank()
+    fastest = costs & (growth == growth[costs].max())
+    return np.where(modelled, np.where(fastest, lead, 0.0) / lead[fastest].sum(), np.nan)

@@ -16,8 +16,7 @@ from callpath_modeler.cli.option_groups import DescribingOption, WholeNumber
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
-    from callpath_modeler.toml import Place
-    from callpath_modeler.toml.format import TomlFormat
+    from callpath_modeler.toml import Place, TomlFormat
 
 PREFIX = "CPMODEL"
 """Prefix of the names of all environment variables."""

@@ -6,6 +6,7 @@ modelled separately. See docs/explanation/modeling.md, 'The method in one page'.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.learning import CHUNK
 from callpath_modeler.modeling.constants.limits import HEAP
+from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.empirical_bayes import FittedPriors, estimate_priors, rows_per_chunk
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
@@ -30,6 +32,7 @@ from callpath_modeler.modeling.mixture.outcome import (
 )
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
 from callpath_modeler.modeling.mixture.repetition_noise import repetition_stats
+from callpath_modeler.modeling.mixture.rival_laws import costly_pairs, with_rival_laws
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Deviations,
     ScaledRows,
@@ -84,7 +87,8 @@ def fit_mixture(
     for part, chunk in zip(parts, chunks, strict=True):
         for name, column in chunk.items():
             columns[name][part] = column
-    return Models(
+    models: Callable[..., Models] = partial(
+        Models,
         space=space,
         shapes=Shapes(only_used(columns, known.shapes)) if several else known.shapes,
         method="mixture",
@@ -93,8 +97,10 @@ def fit_mixture(
         confidence=confidence,
         correlation=setting.in_common,
         odd_scale=setting.odd_scale,
-        **columns,
     )
+    if not several:
+        _add_rival_laws(columns, values, setting, models)
+    return models(**columns)
 
 
 def learn_priors(
@@ -129,6 +135,23 @@ def _modelled(setting: FittedPriors, ordered: FloatArray) -> Columns:
             with_next_steps(columns, usable, data, unit, known)
         columns["spread"] = np.hypot(columns["spread"], setting.off)
     return with_room_for_terms(columns, setting.terms)
+
+
+def _add_rival_laws(
+    columns: Columns,
+    values: SortedValues,
+    setting: FittedPriors,
+    models: Callable[..., Models],
+) -> None:
+    """Add laws that fit as well as the models of costly call paths to their alternatives."""
+    points, known = setting.points, setting.hypotheses
+    rows = costly_pairs(columns, values, setting.cost, known.shapes, points)
+    if not rows.size:
+        return
+    data, unit = data_of(points, setting.noise(repetition_stats(values[rows], setting.how)))
+    its = models(**{name: column[rows] for name, column in columns.items()})
+    band = its.predict(FAR * points[-1:])
+    with_rival_laws(columns, rows, data, unit, known, its.space, band)
 
 
 def _write_sums(

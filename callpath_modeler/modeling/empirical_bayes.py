@@ -65,7 +65,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     data_of,
     deviations,
 )
-from callpath_modeler.modeling.noise import Centre, relative_efficiency
+from callpath_modeler.modeling.noise import Centre, centred, relative_efficiency
 from callpath_modeler.modeling.several.additive_models import (
     AdditiveTerms,
     additive_terms,
@@ -84,6 +84,7 @@ class FittedPriors:
     ----------
     points : [K] or [K, D] points, ascending
     pool : noise of repetitions, pooled over all rows
+    cost : sum of all rows at the largest point, of the means of repetitions
     how : centre of the repetitions that is modelled
     efficiency : variance of this centre relative to that of a mean
     worth : [K] weight of the points by the errors of models, relative to that by repetitions
@@ -98,6 +99,7 @@ class FittedPriors:
 
     points: FloatArray
     pool: Pool
+    cost: float
     how: Centre
     efficiency: float
     worth: FloatArray
@@ -160,8 +162,11 @@ def estimate_priors(
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
     sums = additive_terms(known, points) if space.max_terms > 1 else None
     even = np.ones(len(points))
+    with np.errstate(over="ignore"):
+        cost = float(np.nansum(centred(values.y[:, values.order[-1:]], "mean")))
     setting = FittedPriors(
-        points, pool, how, 1.0, even, None, 0.0, known, ways, before, far, sums, MisfitBaseline()
+        *(points, pool, cost, how, 1.0, even, None, 0.0),
+        *(known, ways, before, far, sums, MisfitBaseline()),
     )
     if not len(y):
         return setting

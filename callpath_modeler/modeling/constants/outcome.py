@@ -185,3 +185,33 @@ LAST_DIGIT = 1e-5
 
 Unit: ratio. Evidence: by convention.
 """
+
+RIVAL_MISFIT = 4.0
+"""Misfit of a law beyond the least one up to which it fits as well, in units of the variance.
+
+Unit: sum of squares of standard scores. Evidence: mathematics, 95 % of squares of normal scores.
+"""
+
+RIVAL_BEYOND = 1.25
+"""Distance of the prediction of such a law from the band at which it is added.
+
+Unit: ratio. Evidence: measured, marks of published laws.
+"""
+
+RIVAL_SHARE = 0.05
+"""Probability of each of the two: more than a band of 95 % leaves out on either side.
+
+Unit: probability. Evidence: measured, marks of published laws.
+"""
+
+RIDGE = 1e-12
+"""Addition to the squares of powers, relative to them, that keeps their equations solvable.
+
+Unit: ratio. Evidence: mathematics, rounding in double precision.
+"""
+
+COSTLY = 0.005
+"""Share of the total, at the largest point or far beyond, from which a row is compared with them.
+
+Unit: share. Evidence: by convention.
+"""

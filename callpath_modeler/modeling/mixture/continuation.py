@@ -26,7 +26,7 @@ from callpath_modeler.modeling.constants.outcome import (
     REPEATED,
 )
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
-from callpath_modeler.modeling.mixture.outcome import Columns
+from callpath_modeler.modeling.mixture.outcome import Columns, add_alternatives
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
 from callpath_modeler.modeling.shapes import evaluate
 from callpath_modeler.modeling.terms import Term
@@ -94,31 +94,16 @@ def with_next_steps(
     per_doubling = step / np.log2(points[-1] / points[-2])
     # Repeated steps downwards must stay above zero; otherwise there is one more, in proportion.
     repeated = last + REPEATED * step > 0
-    next_one = np.zeros((len(its), 3))
+    next_one, stays = np.zeros((2, len(its), 2))
     next_one[:, 0] = np.where(
         repeated, last - per_doubling * np.log2(points[-1]), last**2 / np.maximum(last - step, last)
     )
     next_one[:, 1] = np.where(repeated, per_doubling, 0.0)
-    stays = np.zeros((len(its), 3))
     stays[:, 0] = last
-    some = rows[its]
-    weight = np.column_stack([columns["weight"][some], columns["alternative_weight"][some]])
-    weight[:, -2:] = 0.0
-    weight *= ((1 - 2 * NEXT_STEP_SHARE) / weight.sum(axis=1))[:, None]
-    weight[:, -2:] = NEXT_STEP_SHARE
-    columns["weight"][some] = weight[:, 0]
-    terms, numbers = columns["alternative_terms"][some], columns["alternative_coefficients"][some]
-    root = columns["root"][some]
-    terms[:, -2:], numbers[:, -2:], root[:, -2:] = -1, 0.0, 0.0
-    terms[:, -1, 0] = np.where(repeated, logarithm, -1)
-    numbers[:, -2, :3], numbers[:, -1, :3] = stays, next_one
-    order = np.argsort(-weight[:, 1:], axis=1, kind="stable")
-    every = np.arange(len(its))[:, None]
-    columns["alternative_weight"][some] = weight[:, 1:][every, order]
-    columns["alternative_terms"][some] = terms[every, order]
-    columns["alternative_coefficients"][some] = numbers[every, order]
-    root[:, 1:] = root[:, 1:][every, order]
-    columns["root"][some] = root
+    terms = np.full((len(its), 2, 1), -1)
+    terms[:, 1, 0] = np.where(repeated, logarithm, -1)
+    numbers = np.stack([stays, next_one], axis=1)
+    add_alternatives(columns, rows[its], terms, numbers, NEXT_STEP_SHARE)
 
 
 def _staircases(data: ScaledRows) -> IntArray:

@@ -1,0 +1,193 @@
+"""Laws that fit a call path as well as its model, but predict values far beyond its band.
+
+Two growing terms of similar size at the largest scales look like other pairs of terms. If the
+values do not decide between them, the prior does, and the band only holds what the prior prefers.
+So the models of costly call paths with two growing terms are compared with all sums of up to two
+powers once more, without the prior. See docs/explanation/noise-and-bands.md, 'Laws that fit as
+well'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.outcome import (
+    COSTLY,
+    FAR,
+    LAST_DIGIT,
+    RIDGE,
+    RIVAL_BEYOND,
+    RIVAL_MISFIT,
+    RIVAL_SHARE,
+)
+from callpath_modeler.modeling.distributions import Prediction
+from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.outcome import Columns, add_alternatives
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, SortedValues, floor_of
+from callpath_modeler.modeling.noise import centred
+from callpath_modeler.modeling.shapes import Shapes, evaluate
+from callpath_modeler.modeling.terms import SearchSpace, Term
+
+
+def costly_pairs(
+    columns: Columns, values: SortedValues, cost: float, shapes: Shapes, points: FloatArray
+) -> IntArray:
+    """Return the rows of costly call paths whose models have two growing terms.
+
+    The value of a costly row, at the largest point or at `FAR` times this point, is at least
+    `COSTLY` of the cost of the application.
+
+    Parameters
+    ----------
+    columns : columns of the models of all rows
+    values : values of all rows
+    cost : cost of the application at the largest point
+    shapes : shapes of the models
+    points : [K] points, ascending
+    """
+    pairs = shapes.grows[columns["terms"]].sum(axis=1) == 2
+    pairs &= (columns["since"] == 0) & (columns["spread"] > LAST_DIGIT)
+    if not pairs.any():
+        return np.flatnonzero(pairs)
+    last = centred(values.y[:, values.order[-1:]], "mean")[:, 0]
+    terms, numbers = columns["terms"], columns["coefficients"]
+    far = evaluate(shapes, terms, numbers, FAR * points[-1:])[:, 0]
+    return np.flatnonzero(pairs & (np.fmax(last, far) >= COSTLY * cost))
+
+
+def with_rival_laws(
+    columns: Columns,
+    rows: IntArray,
+    data: ScaledRows,
+    unit: FloatArray,
+    hypotheses: Hypotheses,
+    space: SearchSpace,
+    band: Prediction,
+) -> None:
+    """Add the laws that predict most and least among those that fit as well, if beyond the band.
+
+    Parameters
+    ----------
+    columns : columns of the models of all rows; `weight` and the columns of alternatives change
+    rows : [n] numbers of the rows of `data`, from `costly_pairs`
+    data : the rows that were fitted, in one parameter
+    unit : [n] unit of each of them
+    hypotheses : hypotheses with the shapes of the models
+    space : search space, whose powers are compared
+    band : predictions at `FAR` times the largest point, [n, 1]
+    """
+    sums = _Sums.of(hypotheses, space, float(data.points[-1]))
+    fits = _fitted(data, sums)
+    model = _misfit_of_models(columns, rows, data, unit, hypotheses)
+    least = np.minimum(fits.misfit.min(axis=1, initial=np.inf), model)
+    most = least + RIVAL_MISFIT * columns["spread"][rows] ** 2
+    fits_as_well = fits.misfit <= most[:, None]
+    low, high = (end[:, 0] / unit for end in (band.low, band.high))
+    for is_beyond, sign in (
+        (fits_as_well & (fits.far < low[:, None] / RIVAL_BEYOND), -1),
+        (fits_as_well & (fits.far > high[:, None] * RIVAL_BEYOND), 1),
+    ):
+        its = np.flatnonzero(is_beyond.any(axis=1))
+        if its.size:
+            best = np.argmax(np.where(is_beyond, sign * fits.far, -np.inf)[its], axis=1)
+            numbers = sums.in_parameter(fits.coefficients[its, best], best) * unit[its, None]
+            terms = sums.codes[best, None]
+            add_alternatives(columns, rows[its], terms, numbers[:, None], RIVAL_SHARE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """All sums of one or two growing powers, with and without a constant.
+
+    Attributes
+    ----------
+    codes : [L, 2] codes of the shapes of the powers; -1 = none
+    exponents : [L, 3] exponents, that of the constant first
+    used : [L, 3] whether a sum has the constant and the powers
+    largest : the largest point; powers are relative to it
+    """
+
+    codes: IntArray
+    exponents: FloatArray
+    used: BoolArray
+    largest: float
+
+    @classmethod
+    def of(cls, hypotheses: Hypotheses, space: SearchSpace, largest: float) -> _Sums:
+        """Return the sums of the powers of a search space that have a shape."""
+        chosen = {Term(each, 0): float(each) for each in space.exponents if each > 0}
+        powers = [(k, chosen[each]) for k, each in enumerate(hypotheses.shapes) if each in chosen]
+        every = chain(combinations(powers, 1), combinations(powers, 2))
+        padded = [(*each, *[(-1, 0.0)] * (2 - len(each))) for each in every]
+        table = np.array([[*zip(*each, strict=True)] for each in padded]).reshape(-1, 2, 2)
+        codes, exponents = table[:, 0].astype(np.intp), table[:, 1]
+        there = codes >= 0
+        return cls(
+            np.concatenate([codes, codes]),
+            np.pad(np.concatenate([exponents, exponents]), [(0, 0), (1, 0)]),
+            np.column_stack([np.repeat([False, True], len(codes)), np.concatenate([there, there])]),
+            largest,
+        )
+
+    def at(self, relative: FloatArray) -> FloatArray:
+        """Return the powers at multiples [m] of the largest point, [L, 3, m]; 0 = not used."""
+        values = relative ** self.exponents[..., None]
+        return np.where(self.used[..., None], values, 0.0)
+
+    def in_parameter(self, coefficients: FloatArray, which: IntArray) -> FloatArray:
+        """Return coefficients [n, 3] of sums [n] for powers of the parameter itself."""
+        return np.asarray(coefficients / self.largest ** self.exponents[which])
+
+
+@dataclass(frozen=True, slots=True)
+class _Fits:
+    """Fits of L sums to n rows, in units of the rows.
+
+    Attributes
+    ----------
+    coefficients : [n, L, 3] coefficients of powers relative to the largest point
+    misfit : [n, L] sums of squares of relative errors; infinite if a coefficient is not positive
+    far : [n, L] predictions at `FAR` times the largest point
+    """
+
+    coefficients: FloatArray
+    misfit: FloatArray
+    far: FloatArray
+
+
+def _fitted(data: ScaledRows, sums: _Sums) -> _Fits:
+    """Return the fits of sums by least squares of relative errors."""
+    table = sums.at(data.points / sums.largest)
+    per_value = _per_value(data)
+    wanted = per_value * data.values
+    square = np.einsum("nk,lak,lbk->nlab", per_value**2, table, table, optimize=True)
+    right = np.einsum("nk,lak->nla", per_value * wanted, table, optimize=True)
+    # A term that a sum does not have gets a coefficient of zero.
+    size = np.sqrt(np.einsum("nlaa->nla", square)) + ~sums.used
+    square = square / (size[..., None] * size[..., None, :]) + RIDGE * np.eye(3)
+    numbers = np.linalg.solve(square, (right / size)[..., None])[..., 0] / size
+    misfit = (wanted**2).sum(axis=1)[:, None] - (numbers * right).sum(axis=2)
+    possible = ((numbers > 0) | ~sums.used).all(axis=2)
+    possible &= data.used[:, None] >= sums.used.sum(axis=1)
+    misfit = np.where(possible, np.maximum(misfit, 0.0), np.inf)
+    far = np.einsum("nla,la->nl", numbers, sums.at(np.array([FAR]))[..., 0])
+    return _Fits(numbers, misfit, far)
+
+
+def _per_value(data: ScaledRows) -> FloatArray:
+    """Return the factors that make errors relative and weighted, [n, K]; 0 without a value."""
+    return np.asarray(np.sqrt(data.weight) / np.maximum(data.values, floor_of(data)))
+
+
+def _misfit_of_models(
+    columns: Columns, rows: IntArray, data: ScaledRows, unit: FloatArray, hypotheses: Hypotheses
+) -> FloatArray:
+    """Return the sums of squares of relative errors of models, [n]."""
+    terms, numbers = columns["terms"][rows], columns["coefficients"][rows]
+    values = evaluate(hypotheses.shapes, terms, numbers, data.points) / unit[:, None]
+    errors = _per_value(data) * (values - data.values)
+    return np.asarray((errors**2).sum(axis=1))
