@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from callpath_modeler import modeling
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
@@ -20,7 +21,6 @@ from callpath_modeler.modeling import (
     Models,
     Prediction,
     centre,
-    slice_with_line_models,
 )
 from callpath_modeler.notebook_repr import FigureReprMixin, HtmlReprMixin
 from callpath_modeler.profile.experiment import Experiment
@@ -330,7 +330,7 @@ def sliced(
     runs, values = experiment.by_setting(metric.name, surface.parameters)
     measured = ~np.isnan(values).all(axis=(0, 2))
     runs, values = runs[measured], values[:, measured]
-    models, of_runs = slice_with_line_models(surface.models, axes[0], at, runs, values)
+    models, of_runs = modeling.slice_with_line_models(surface.models, axes[0], at, runs, values)
     near = [line.measured_at[name] for name in names[1:]]
     own = (runs[:, axes[1:]] == near).all(axis=1)
     return Fitted(

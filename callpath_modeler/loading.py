@@ -62,8 +62,7 @@ from callpath_modeler.readers.base import Agreement, VerifyingReader
 from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
-from callpath_modeler.readers.plugin_errors import naming_the_reader
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
 from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value

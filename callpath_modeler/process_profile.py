@@ -40,11 +40,10 @@ from callpath_modeler.readers.base import (
 )
 from callpath_modeler.readers.declared_units import in_given_units
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_selection import fulfilling
 from callpath_modeler.readers.process_values import ProcessValues, ValueChoice, process_values
 from callpath_modeler.readers.reductions import statistic_of_present
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.runs import name_of
 from callpath_modeler.units import counted, parameter_value, setting_text
 

@@ -21,7 +21,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Models, slice_with_line_models
+from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_share
 from callpath_modeler.targets import target_of, targets_of
 from callpath_modeler.units import setting_text
@@ -198,7 +198,9 @@ class _Runs:
         at = [setting[name] for name in self.names]
         if len(at) == 1:
             return self.models, at[0]
-        along, _ = slice_with_line_models(self.models, self.axis, at, self.points, self.values)
+        along, _ = modeling.slice_with_line_models(
+            self.models, self.axis, at, self.points, self.values
+        )
         return along, at[self.axis]
 
     def with_run(self, setting: Mapping[str, float], outcome: FloatArray) -> _Runs:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from callpath_modeler.analysis.sample import Sample, sample_at
+from callpath_modeler.analysis.measured import Sample, sample_at
 from callpath_modeler.analysis.two_samples import SampleComparison, compare_samples
 from callpath_modeler.arrays import FloatArray
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from callpath_modeler.analysis.changes import Changes, change_of
 from callpath_modeler.analysis.diff import Differences, PredictedPair, direction_of
+from callpath_modeler.analysis.measured import Sample, pool_of, sample_at
 from callpath_modeler.analysis.pairing import AlignedExperiment
-from callpath_modeler.analysis.sample import Sample, pool_of, sample_at
 from callpath_modeler.analysis.two_samples import (
     SampleComparison,
     compare_bands,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.sample import Sample
+from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.constants.noise import EXACT

@@ -11,8 +11,7 @@ import click
 from callpath_modeler import stages
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError, nearest_or_all
-from callpath_modeler.readers.plugin_errors import error_line
-from callpath_modeler.readers.registry import OURS, package_of
+from callpath_modeler.readers.registry import OURS, error_line, package_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -3,6 +3,9 @@
 See docs/explanation/modeling.md.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from callpath_modeler.modeling.breaks import Break
 from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
@@ -10,21 +13,33 @@ from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
 from callpath_modeler.modeling.fitting import Method, centre, default_space, fit, learn
 from callpath_modeler.modeling.formulas import Alternative
-from callpath_modeler.modeling.functions import Function
-from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.lines import runs_along, slice_along, slice_with_line_models
+from callpath_modeler.modeling.growth import Function, Growth
 from callpath_modeler.modeling.model_columns import MIN_POINTS
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Centre, Repetitions, summarise
-from callpath_modeler.modeling.notation import (
-    GrowthSyntaxError,
-    ParsedGrowth,
-    parse_function,
-    parse_growth,
-)
 from callpath_modeler.modeling.products import Product, Shape, TermDifference
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.lines import runs_along, slice_along, slice_with_line_models
+    from callpath_modeler.modeling.notation import (
+        GrowthSyntaxError,
+        ParsedGrowth,
+        parse_function,
+        parse_growth,
+    )
+
+_ON_DEMAND = {
+    "GrowthSyntaxError": "notation",
+    "ParsedGrowth": "notation",
+    "parse_function": "notation",
+    "parse_growth": "notation",
+    "runs_along": "lines",
+    "slice_along": "lines",
+    "slice_with_line_models": "lines",
+}
+"""Modules of names that most commands do not need."""
 
 __all__ = [
     "CLASSIC_SPACE",
@@ -65,3 +80,9 @@ __all__ = [
     "slice_with_line_models",
     "summarise",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_ON_DEMAND[name]}"), name)

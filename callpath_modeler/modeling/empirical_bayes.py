@@ -71,7 +71,6 @@ from callpath_modeler.modeling.several.additive_models import (
     additive_terms,
     with_additive_models,
 )
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -156,7 +155,7 @@ def estimate_priors(
     points: FloatArray, values: SortedValues, space: SearchSpace, how: Centre
 ) -> FittedPriors:
     """Return noise and priors, learnt from some of the rows."""
-    known = joint_hypotheses(space, points) if points.ndim > 1 else hypotheses(space, points)
+    known = _hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, SAMPLE, MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
     before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
@@ -183,6 +182,15 @@ def estimate_priors(
     if again or setting.correlation > OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return replace(setting, beliefs=beliefs)
+
+
+def _hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
+    """Return the hypotheses in one parameter, or in several."""
+    if points.ndim == 1:
+        return hypotheses(space, points)
+    from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+
+    return joint_hypotheses(space, points)
 
 
 @dataclass(frozen=True, slots=True)

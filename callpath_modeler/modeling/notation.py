@@ -14,8 +14,13 @@ from fractions import Fraction
 from typing import Generic, NoReturn, Protocol, TypeVar
 
 from callpath_modeler.modeling.constants.limits import DEEPEST, LONGEST_NUMBER, LONGEST_TEXT
-from callpath_modeler.modeling.functions import Function, FunctionFactor
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH, VULGAR, Growth
+from callpath_modeler.modeling.growth import (
+    CONSTANT_GROWTH,
+    VULGAR,
+    Function,
+    FunctionFactor,
+    Growth,
+)
 from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
 
 

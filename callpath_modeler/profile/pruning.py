@@ -14,8 +14,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree, without_site
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.lines import RunLines
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues, RunLines
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of, with_omission
 from callpath_modeler.profile.pattern import Patterns, unmatched
 from callpath_modeler.profile.schema import Reduction

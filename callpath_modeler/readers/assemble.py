@@ -26,8 +26,7 @@ from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
-from callpath_modeler.profile.lines import RunLines
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.metric_values import MetricValues, RunLines
 from callpath_modeler.profile.program import refuse_several_programs
 from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.scaling_kind import (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
-    from callpath_modeler.profile.lines import LineCosts
+    from callpath_modeler.profile.metric_values import LineCosts
     from callpath_modeler.profile.placement import Placement
     from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
 

@@ -17,8 +17,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.base import Match, Reader
-from callpath_modeler.readers.plugin_errors import naming_the_reader
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.tokens import NUMBER, REPETITIONS
 from callpath_modeler.toml import MOST_PARTS, line_of_deep_key
 

@@ -13,7 +13,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.lines import LineCosts, RunLines
+from callpath_modeler.profile.metric_values import LineCosts, RunLines
 from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import (
     COMPUTED,
@@ -31,10 +31,9 @@ from callpath_modeler.readers.base import (
 )
 from callpath_modeler.readers.declared_units import DeclaredUnits, in_given_units
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.plugin_errors import naming_the_reader
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection, process_times
-from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.units import counted, parameter_value
 
 LARGEST = 1e100

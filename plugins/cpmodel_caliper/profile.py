@@ -15,7 +15,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
-from callpath_modeler.profile.lines import LineCosts
+from callpath_modeler.profile.metric_values import LineCosts
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     COMPUTED,

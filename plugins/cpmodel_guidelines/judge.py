@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.sample import Sample
+from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.analysis.two_samples import (
     SampleComparison,
     compare_bands,

@@ -14,7 +14,7 @@ from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.lines import LineCosts
+from callpath_modeler.profile.metric_values import LineCosts
 from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, ThreadSums

@@ -136,7 +136,7 @@ def write(
 
 def _content(told: Specification, generator: Generator, options: Options) -> Written:
     from callpath_modeler.errors import CallpathModelerError
-    from callpath_modeler.readers.plugin_errors import error_line
+    from callpath_modeler.readers.registry import error_line
 
     who = f"format {generator.name!r}"
     remedy = f"report this to its authors ({type(generator).__module__})"

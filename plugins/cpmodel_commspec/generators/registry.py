@@ -8,8 +8,7 @@ from pathlib import Path
 
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
 from callpath_modeler.program_path import installed_entry_points
-from callpath_modeler.readers.plugin_errors import error_line
-from callpath_modeler.readers.registry import OURS, package_of
+from callpath_modeler.readers.registry import OURS, error_line, package_of
 from cpmodel_commspec.generators.interface import Generator
 
 GROUP = "callpath_modeler.trace_generators"

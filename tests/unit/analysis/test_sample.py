@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.sample import pool_of, sample_at
+from callpath_modeler.analysis.measured import pool_of, sample_at
 
 
 def noisy(rng, rows, repetitions, spread, points=3):

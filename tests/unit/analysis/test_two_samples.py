@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.sample import sample_at
+from callpath_modeler.analysis.measured import sample_at
 from callpath_modeler.analysis.two_samples import (
     compare_bands,
     compare_samples,

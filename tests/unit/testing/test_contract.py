@@ -13,7 +13,7 @@ from cpmodel_timings import TimingsReader as Sound
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.lines import LineCosts
+from callpath_modeler.profile.metric_values import LineCosts
 from callpath_modeler.profile.placement import Placement, Topology
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
