@@ -156,6 +156,12 @@ the limit, so that one row has a limited influence.
 Unit: nats. Evidence: ablation, outlier scales.
 """
 
+LEAST_NATS = -60.0
+"""Smallest log likelihood that is evaluated, relative to the largest one of a row.
+
+Unit: nats. Evidence: mathematics: exp(-60) is no part of a sum of doubles that contains 1.
+"""
+
 FACTORS = 321
 """Number of factors that are tried, evenly spaced in their logarithms.
 

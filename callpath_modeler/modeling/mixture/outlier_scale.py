@@ -22,6 +22,7 @@ from callpath_modeler.modeling.constants.learning import (
     FEWEST_ROWS,
     FOLLOWS,
     HOPELESS,
+    LEAST_NATS,
     MOST_ERRING,
     MOST_OF_ALL,
     MOST_OF_SEVERAL,
@@ -206,20 +207,24 @@ def _likelihoods(
 
     Errors are [P, c], of candidates at each of the points; an error at all points counts once.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # A mean of normal log densities is a normal log density.
         precise = spread**-2
         sharp = precise.mean(axis=0)
         centre = (away * precise).mean(axis=0) / sharp
         level = np.log(found.weight) - np.log(spread).mean(axis=0)
         level -= 0.5 * ((away - centre) ** 2 * precise).mean(axis=0)
-    each = level[:, None] - 0.5 * sharp[:, None] * (centre[:, None] - factors) ** 2
-    each[~np.isfinite(each)] = -np.inf
+        lost = ~np.isfinite(level + sharp * centre)
+        level[lost], centre[lost], sharp[lost] = -np.inf, 0.0, 0.0
+        each = centre[:, None] - factors
+        each *= each
+        each *= -0.5 * sharp[:, None]
+        each += level[:, None]
     # Candidates are ordered by row.
     start = np.searchsorted(found.row, np.arange(len(found.variance)))
     most = np.maximum.reduceat(each, start, axis=0)
-    most[most == -np.inf] = 0.0
-    each -= most[found.row]
+    each -= np.where(most == -np.inf, 0.0, most)[found.row]
+    # Exponentials of less are slow, and are no part of a sum that contains 1.
+    np.maximum(each, LEAST_NATS, out=each)
     np.exp(each, out=each)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.add.reduceat(each, start, axis=0)) + most)
+    return np.asarray(np.log(np.add.reduceat(each, start, axis=0)) + most)
