@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fingerprints import Fingerprint
@@ -47,8 +47,7 @@ class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     directories: list[str] = []
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigPaths:
+class ConfigPaths(Struct, frozen=True):
     """Places of configuration files.
 
     Attributes
@@ -105,8 +104,7 @@ def _is_file(path: Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113 - a file without permission is ignored
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Struct, frozen=True):
     """A configuration file that was read.
 
     Attributes
@@ -137,8 +135,7 @@ class ConfigFile:
         return ConfiguredValue(place, listed, self.rank, self.written) if listed else None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredValue:
+class ConfiguredValue(Struct, frozen=True):
     """A value from a file.
 
     Attributes

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.numerals import decimal_of, is_plain
@@ -40,48 +40,42 @@ class ComparisonError(ExpressionError):
     """Text that is not valid arithmetic."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberNode:
+class NumberNode(Struct, frozen=True):
     """A number in its SI base unit; plain numbers have the unit ``"1"``."""
 
     value: float
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
-class NameNode:
+class NameNode(Struct, frozen=True):
     """The name of a number or a metric."""
 
     text: str
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallPathsNode:
+class CallPathsNode(Struct, frozen=True):
     """A pattern of call paths."""
 
     pattern: str
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class SumNode:
+class SumNode(Struct, frozen=True):
     """Terms of a sum; each may be subtracted."""
 
     terms: tuple[Node, ...]
     negative: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProductNode:
+class ProductNode(Struct, frozen=True):
     """Factors of a product; each may be a divisor."""
 
     factors: tuple[Node, ...]
     divides: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExtremeNode:
+class ExtremeNode(Struct, frozen=True):
     """The maximum or the minimum of some terms."""
 
     largest: bool
@@ -92,8 +86,7 @@ Leaf = NameNode | CallPathsNode
 Node = NumberNode | Leaf | SumNode | ProductNode | ExtremeNode
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """A comparison of two sides.
 
     Attributes

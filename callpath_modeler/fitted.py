@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from callpath_modeler import modeling
@@ -37,8 +38,7 @@ _STATUSES = (*(status.name.lower() for status in FitStatus), "gone")
 """Names of the statuses of call paths; the last one has a model, but does not occur any more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surface:
+class Surface(Struct, frozen=True, eq=False):
     """Models in several parameters; models along one parameter are slices of them.
 
     Attributes

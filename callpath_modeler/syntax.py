@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 END = "end"
 """Kind of the token that marks the end."""
@@ -37,8 +38,7 @@ class ExpressionError(ValueError):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token: its kind, its text, and its start, from 0."""
 
     kind: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
@@ -22,8 +22,7 @@ _CHUNK = 4_096
 """Rows whose bands are made before the next check for cancellation."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ModelBands:
+class ModelBands(Struct, frozen=True, eq=False):
     """Bands of predictions.
 
     Attributes
@@ -56,8 +55,7 @@ class ModelBands:
         return at_most(marks_of_trust(value, low, high), value, parts[:, COLUMNS:])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredIntervals:
+class MeasuredIntervals(Struct, frozen=True, eq=False):
     """Confidence intervals of measured values.
 
     Attributes
@@ -105,8 +103,7 @@ class MeasuredIntervals:
         return marks_of_trust(value, low, high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FormulaBands:
+class FormulaBands(Struct, frozen=True, eq=False):
     """Bands of the formula of predictions, by propagation of the errors of its operands.
 
     Attributes

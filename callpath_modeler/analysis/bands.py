@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 
@@ -15,8 +15,7 @@ Total = tuple[float, float, float]
 """Value of the program, lower end and upper end."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class Band(Struct, frozen=True, eq=False):
     """Values with bands, in arrays of one shape; NaN = not known.
 
     Attributes

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import get_args
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
 from callpath_modeler.analysis.ideals import ideal_cost, ideal_of, scaling_over
@@ -224,8 +225,7 @@ def is_summed(experiment: Experiment, parameter: str) -> bool:
     return experiment.reduction is Reduction.SUM and parameter == "p"
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Factors of excess work between the base and a target.
 
     Attributes

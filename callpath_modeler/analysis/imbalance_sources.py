@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -16,8 +17,7 @@ _ENOUGH = 0.5
 """Fraction of the wait time that imbalance must explain; else the search continues outwards."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ImbalanceSource:
+class ImbalanceSource(Struct, frozen=True, eq=False):
     """Computation with imbalance, at the largest scale.
 
     Attributes

@@ -6,9 +6,8 @@ sum falls, reaches a minimum, and rises.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.bands import Total
 from callpath_modeler.analysis.excess import is_summed
@@ -28,8 +27,7 @@ _RISES = 0.005
 """Relative differences below this one do not show in three digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingOptimum:
+class ScalingOptimum(Struct, frozen=True):
     """Scale with the shortest predicted run time.
 
     Attributes

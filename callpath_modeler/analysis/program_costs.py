@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.answer_bands import Bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
@@ -47,8 +48,7 @@ _ROUNDED = 5e-4
 """Relative difference that a number with three digits may hide."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetCosts:
+class TargetCosts(Struct, frozen=True, eq=False):
     """Costs of call paths at a target, each [call paths, 1]; NaN = not known.
 
     Attributes

@@ -11,9 +11,9 @@ not average out over call paths. It distorts models. So findings name such runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.excess import CARRIES_COST
 from callpath_modeler.arrays import FloatArray
@@ -42,8 +42,7 @@ _LOOKED_AT = 1000
 """Largest number of call paths that judge a run; more would not change the result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """A point with too few repetitions.
 
     Attributes
@@ -90,8 +89,7 @@ def shortages(experiment: Experiment, metric: str | None = None) -> list[Shortag
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SlowRun:
+class SlowRun(Struct, frozen=True):
     """A run in which nearly all call paths took longer than in its repetitions.
 
     Attributes

@@ -14,9 +14,8 @@ this is closer than each of them (docs/explanation/accuracy.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.bands import Band, Total, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
@@ -38,8 +37,7 @@ _TOLERANCE = 0.01
 """Relative tolerance of the sum of call paths against the run time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunTime:
+class RunTime(Struct, frozen=True, eq=False):
     """Run time at a target, in the unit of the metric.
 
     Attributes

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Unmatched:
+class Unmatched(Struct, frozen=True, eq=False):
     """Subtrees that occur on one side only: at one of two scales, or in one of two experiments.
 
     Attributes

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from callpath_modeler import config
 from callpath_modeler.cli.console import Console
@@ -57,8 +57,7 @@ _APART = {"excess": [("target", "at")]}
 _META = "callpath_modeler.configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """The configuration of one run of a command.
 
     Attributes

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import F, option_group
@@ -44,8 +44,7 @@ def labels_of(given: tuple[str, ...]) -> dict[str, str]:
     return labels
 
 
-@dataclass(frozen=True, slots=True)
-class BandCorrection:
+class BandCorrection(Struct, frozen=True):
     """Correction of the bands of a ranking by a history.
 
     Attributes
@@ -60,8 +59,7 @@ class BandCorrection:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRequest:
+class HistoryRequest(Struct, frozen=True):
     """Histories that keep the predictions of a command, or correct them.
 
     Attributes

@@ -12,11 +12,11 @@ import glob
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from callpath_modeler.errors import CallpathModelerError, OutputError, reason_of
 
@@ -123,8 +123,7 @@ class CheckedCommand(click.Command):
         return super().invoke(ctx)
 
 
-@dataclass(frozen=True, slots=True)
-class _Output:
+class _Output(Struct, frozen=True):
     """A result that a command will write.
 
     Attributes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group
 from callpath_modeler.cli.options import FORCE, output_file
@@ -66,8 +66,7 @@ def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
     return form, output_file("Write to a file."), FORCE
 
 
-@dataclass(frozen=True, slots=True)
-class OutputRequest:
+class OutputRequest(Struct, frozen=True):
     """Format and file of a result.
 
     Attributes
@@ -113,8 +112,7 @@ class OutputRequest:
         render_table(console, content, self.form, self.path, force=self.force, header=header)
 
 
-@dataclass(frozen=True, slots=True)
-class TableRequest:
+class TableRequest(Struct, frozen=True):
     """Rows and columns of a table, and its format and file.
 
     Attributes

@@ -9,13 +9,13 @@ model class, and its status says so. See docs/explanation/hypotheses.md, 'Breaks
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.hypotheses import (
@@ -113,8 +113,7 @@ _TEXTS: Mapping[BreakKind, str] = {
 """Factor of a formula for each kind of break."""
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
+class Break(Struct, frozen=True):
     """A shape with a break.
 
     Parameters
@@ -192,8 +191,7 @@ class Break:
         return cls(BreakKind(header["kind"]), float(header["at"]), *power)
 
 
-@dataclass(frozen=True, slots=True)
-class _OfKind:
+class _OfKind(Struct, frozen=True):
     """Breaks of one kind: their positions among all breaks, [b], and their numbers, [b, 1]."""
 
     kind: BreakKind
@@ -208,8 +206,7 @@ class _OfKind:
         return found if self.orders is None else found * growth_values(self.orders, p)
 
 
-@dataclass(frozen=True, slots=True)
-class Breaks:
+class Breaks(Struct, frozen=True):
     """Breaks as the numbers that evaluation needs, kind by kind."""
 
     count: int

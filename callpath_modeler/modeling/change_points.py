@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break, BreakKind
@@ -52,8 +52,7 @@ _SIDES: Mapping[BreakKind, tuple[Callable[[Break], Pieces], Callable[[Break], Pi
 """Terms before and beyond the place of a break; other breaks are gradual or have many places."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True):
     """The two laws of one row.
 
     Attributes

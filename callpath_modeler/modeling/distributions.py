@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.limits import BEYOND, INNER, OUTER, STEPS, WIDE
@@ -57,8 +58,7 @@ def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArra
     return result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prediction:
+class Prediction(Struct, frozen=True, eq=False):
     """Predictions of n rows at m targets, with prediction intervals.
 
     Attributes

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.constants.learning import (
@@ -193,8 +194,7 @@ def _hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     return joint_hypotheses(space, points)
 
 
-@dataclass(frozen=True, slots=True)
-class _FirstModels:
+class _FirstModels(Struct, frozen=True):
     """First models of some rows, made of the means of their repetitions."""
 
     noise: Noise

@@ -5,11 +5,11 @@ See docs/explanation/hypotheses.md, 'Hypotheses'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.hypotheses import (
@@ -26,8 +26,7 @@ from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import Term
 
 
-@dataclass(frozen=True, slots=True)
-class Exponentials:
+class Exponentials(Struct, frozen=True):
     """Exponentials that fit some rows far better than their models.
 
     Attributes

@@ -16,6 +16,7 @@ from functools import total_ordering
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 
@@ -169,8 +170,7 @@ CONSTANT_GROWTH = Growth(Fraction(0), 0)
 """The growth O(1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionFactor:
+class FunctionFactor(Struct, frozen=True):
     """A power of a sum, or of the binary logarithm of a sum.
 
     Attributes
@@ -193,8 +193,7 @@ class FunctionFactor:
             return float(np.float64(value) ** np.float64(float(self.power)))
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function of one parameter: coefficient, growth, and further factors, multiplied.
 
     Attributes

@@ -5,10 +5,10 @@ See docs/explanation/noise-and-bands.md, 'Noise'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.noise import (
@@ -123,8 +123,7 @@ def relative_efficiency(residuals: FloatArray, repetitions: int, how: Centre) ->
     return of_centre / of_mean
 
 
-@dataclass(frozen=True, slots=True)
-class Repetitions:
+class Repetitions(Struct, frozen=True):
     """Statistics of the repetitions of n rows at K points; a point without a value is NaN.
 
     Attributes

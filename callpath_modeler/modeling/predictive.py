@@ -6,10 +6,10 @@ docs/explanation/noise-and-bands.md, 'Prediction and band'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import HARDLY, LARGEST
@@ -25,8 +25,7 @@ from callpath_modeler.modeling.shapes import evaluate, peaks
 from callpath_modeler.modeling.status import FitStatus
 
 
-@dataclass(frozen=True, slots=True)
-class LawsBeforeChange:
+class LawsBeforeChange(Struct, frozen=True):
     """Values of the earlier laws of some rows.
 
     Attributes
@@ -61,8 +60,7 @@ class LawsBeforeChange:
         column[self.rows] = np.where(where, values, column[self.rows])
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeTables:
+class ShapeTables(Struct, frozen=True):
     """Tables of the shapes, which all rows of an experiment share.
 
     Attributes

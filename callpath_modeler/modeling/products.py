@@ -10,7 +10,6 @@ See docs/explanation/hypotheses.md, and docs/explanation/several-parameters.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from operator import mul
@@ -18,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.breaks import Break
@@ -30,8 +30,7 @@ ONE = Term(Fraction(0), 0)
 _P = Term(Fraction(1), 0)
 
 
-@dataclass(frozen=True, slots=True)
-class TermDifference:
+class TermDifference(Struct, frozen=True):
     """The difference of a term and a slower one that is equal at 1.
 
     Parameters
@@ -140,8 +139,7 @@ def factor_text(factor: Factor, parameter: str, *, pretty: bool, exact: bool) ->
     return factor.text(parameter, pretty=pretty)
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(Struct, frozen=True):
     """A product of one factor per parameter: ``x**i log2(x)**j * (y**k - 1) * ...``.
 
     Parameters

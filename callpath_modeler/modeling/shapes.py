@@ -6,13 +6,13 @@ See docs/explanation/modeling.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, Breaks
@@ -71,8 +71,7 @@ def shape_table(shapes: Sequence[Shape], p: FloatArray) -> FloatArray:
     return ShapeFactors.of(shapes).table(p)
 
 
-@dataclass(frozen=True, slots=True)
-class _Factors:
+class _Factors(Struct, frozen=True):
     """F factors as numbers: terms are evaluated together, and differences from these.
 
     Attributes
@@ -116,8 +115,7 @@ class _Factors:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeFactors:
+class ShapeFactors(Struct, frozen=True):
     """S shapes as numbers, since conversion takes longer than evaluation.
 
     Attributes

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
@@ -46,8 +47,7 @@ _DEFINITION = re.compile(r"""\s*(?:([^\W\d][\w.]*)|'([^']+)'|"([^"]+)"|`([^`]+)`
 _EXAMPLE = f"e.g. {OPTION} 'ipc = instructions / cycles'"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A metric that a user defines.
 
     Attributes

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.schema import Extent
 
@@ -56,8 +58,7 @@ class Parameter:
             object.__setattr__(self, "name", printable(self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class RunNumber:
+class RunNumber(Struct, frozen=True):
     """A number in the names of runs, and its interpretation.
 
     Attributes

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import Struct
+
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.call_class import CallClass, call_class
 from callpath_modeler.units import base_and_factor
@@ -242,8 +244,7 @@ COMPUTED = tuple(reduction for reduction in Reduction if reduction is not Reduct
 """The reductions of values per location."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """Number of processes, threads and nodes of a run.
 
     Attributes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.experiment import Scaling
@@ -39,8 +39,7 @@ _RANGE = 2.0
 """Smallest ratio of the largest to the smallest size that changes with the number of workers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A kind of scaling that the runs state.
 
     Attributes

@@ -19,6 +19,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
@@ -33,8 +34,7 @@ _NO_SITE = -(2**40)
 """Call site of a call whose line is not known; no difference of two lines is as small."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unified:
+class Unified(Struct, frozen=True):
     """The common call tree of several runs.
 
     Attributes

@@ -9,9 +9,9 @@ sums of nested subtrees are sums of groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.errors import DataError
@@ -91,8 +91,7 @@ _ADDING = (Reduction.MEAN, Reduction.SUM, Reduction.MAX)
 """Reductions whose values of call paths select the costliest subtrees, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class BalanceRequest:
+class BalanceRequest(Struct, frozen=True):
     """Request for parts of the time.
 
     Attributes

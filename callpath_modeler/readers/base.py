@@ -14,6 +14,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
@@ -172,8 +174,7 @@ class LineSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadSums:
+class ThreadSums(Struct, frozen=True, eq=False):
     """Sums over groups of call paths, for each thread.
 
     Attributes
@@ -315,8 +316,7 @@ class SeriesReader(Reader, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """Workers for the parts of one profile.
 
     Attributes
@@ -380,8 +380,7 @@ def opened_runs(
         raise TypeError(f"reader {reader.name!r} has neither open nor open_runs")
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Comparison of one metric between a reader and an independent implementation.
 
     Attributes

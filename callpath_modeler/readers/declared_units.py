@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -14,8 +16,7 @@ _UNKNOWN = frozenset({"1", "", "ticks"})
 """Units that stand for an unknown unit; a tick belongs to a clock of unknown rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredUnits:
+class DeclaredUnits(Struct, frozen=True):
     """The metrics of a profile, with the units that the user gave.
 
     Attributes

@@ -18,8 +18,9 @@ If the runs fit two interpretations, a finding reports the doubt.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from callpath_modeler.readers.columns import NumberColumn
 from callpath_modeler.readers.tokens import NameWord
@@ -39,8 +40,7 @@ class Role(StrEnum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The role of one number.
 
     Attributes

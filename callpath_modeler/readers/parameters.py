@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -44,8 +45,7 @@ class _ProfileRun(Protocol):
     def metadata(self) -> Mapping[str, str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """The parameters of all runs.
 
     Attributes

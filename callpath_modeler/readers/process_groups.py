@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
@@ -194,8 +195,7 @@ _SAMPLE = 4000
 _SEED = 20_240_601
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProcessTimes:
+class ProcessTimes(Struct, frozen=True, eq=False):
     """Times of the processes of one run.
 
     Attributes
@@ -210,8 +210,7 @@ class ProcessTimes:
     whole: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProcessGroups:
+class ProcessGroups(Struct, frozen=True, eq=False):
     """Groups of the processes of several runs.
 
     Attributes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
@@ -183,8 +184,7 @@ def _add(first: FloatArray, second: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PartOfReduction:
+class PartOfReduction(Struct, frozen=True, eq=False):
     """The result of a `Reducer` for some call paths, which `Reducer.join` adds to another one.
 
     Attributes

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.numerals import decimal_of
@@ -39,8 +40,7 @@ class _Stating(_Described, Protocol):
 _R = TypeVar("_R", bound=_Stating)
 
 
-@dataclass(frozen=True, slots=True)
-class RunCondition:
+class RunCondition(Struct, frozen=True):
     """A condition on one parameter or on one entry of the metadata.
 
     Attributes

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+
+from msgspec import Struct
 
 from callpath_modeler.readers.titles import is_processes
 
@@ -118,8 +119,7 @@ _COUNTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NumberToken:
+class NumberToken(Struct, frozen=True):
     """A number in a name.
 
     Attributes

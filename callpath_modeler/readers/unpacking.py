@@ -10,9 +10,10 @@ import gzip
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
+
+from msgspec import Struct
 
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import shortened
@@ -47,8 +48,7 @@ _MOST_BLANK = 4 * 2**20
 _PIECE = 2**16
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """The limits for unpacking one file.
 
     Attributes

@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 import callpath_modeler
 
@@ -81,6 +82,8 @@ def test_a_class_documents_its_attributes(name):
         assert listed == [member.name for member in of_class]
     elif is_dataclass(of_class):
         assert listed == [field.name for field in fields(of_class) if field.name[0] != "_"]
+    elif issubclass(of_class, Struct):
+        assert listed == [name for name in of_class.__struct_fields__ if name[0] != "_"]
 
 
 @pytest.mark.parametrize("name", CLASSES)

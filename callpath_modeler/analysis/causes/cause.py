@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.causes.families import Family
 from callpath_modeler.analysis.causes.hypotheses import Driver, Hypothesis, Kind
@@ -36,8 +37,7 @@ LEAST_PROBABILITY = 1e-3
 """Probability below which a hypothesis is left out of sums."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """A value at the target with a band.
 
     Attributes
@@ -50,8 +50,7 @@ class Share:
     high: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explained:
+class Explained(Struct, frozen=True, eq=False):
     """Time of a call path at the target, by cause.
 
     Attributes
@@ -69,8 +68,7 @@ class Explained:
     rest: Share
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LawTerm:
+class LawTerm(Struct, frozen=True, eq=False):
     """A term of the most probable hypothesis.
 
     Attributes
@@ -86,8 +84,7 @@ class LawTerm:
     at_target: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Imbalance:
+class Imbalance(Struct, frozen=True, eq=False):
     """Imbalance of a call path.
 
     Attributes
@@ -102,8 +99,7 @@ class Imbalance:
     grows: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class Group(Struct, frozen=True, eq=False):
     """Call paths of one class with their hypotheses.
 
     Attributes
@@ -120,8 +116,7 @@ class Group:
     probability: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Causes:
+class Causes(Struct, frozen=True, eq=False):
     """Causes of growth of n call paths of an experiment.
 
     Attributes

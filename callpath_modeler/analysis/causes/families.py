@@ -21,9 +21,9 @@ of one of both terms, so it has no coefficient of its own. Sources:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.call_class import CallClass
@@ -31,8 +31,7 @@ from callpath_modeler.profile.call_class import CallClass
 Shape = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True, slots=True)
-class Law:
+class Law(Struct, frozen=True):
     """A function of the number of processes.
 
     Attributes
@@ -61,8 +60,7 @@ HALF_LOG = Law("log p / 2", lambda p: _log(p) / 2)
 LOG_LESS = Law("log p - (p - 1)/p", lambda p: _log(p) - (p - 1) / p)
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Algorithms of a collective operation with one cost law.
 
     Attributes

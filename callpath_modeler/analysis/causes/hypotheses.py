@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.causes.families import BLOCKS, FAMILIES, LOG, ROOTED, Family, Law
 from callpath_modeler.analysis.causes.needs import Amounts, Need, Needs
@@ -66,8 +66,7 @@ class Driver(StrEnum):
 _OF_REQUIREMENTS = frozenset({Driver.WORK, Driver.MESSAGES, Driver.SIZE, Driver.LOG, Driver.LINEAR})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Factor:
+class Factor(Struct, frozen=True, eq=False):
     """A factor of a feature.
 
     Attributes
@@ -82,8 +81,7 @@ class Factor:
     values: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Feature:
+class Feature(Struct, frozen=True, eq=False):
     """A product of factors whose cost is a coefficient times its value.
 
     Attributes
@@ -113,8 +111,7 @@ class Kind(StrEnum):
     WAITING = "waiting"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Hypothesis:
+class Hypothesis(Struct, frozen=True, eq=False):
     """The time is a sum of features with positive coefficients.
 
     Attributes

@@ -8,6 +8,7 @@ from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.ideals import scaling_over
@@ -43,8 +44,7 @@ _POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
 """Noise of repetitions by models: a browser asks for one call path after the other."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Amounts:
+class Amounts(Struct, frozen=True, eq=False):
     """One quantity of n call paths at K points and at the target.
 
     Attributes

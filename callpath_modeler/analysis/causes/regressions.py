@@ -11,9 +11,9 @@ out, because the one without this feature is a hypothesis of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray
 
@@ -21,8 +21,7 @@ _PARALLEL = 1e-7
 """Squared sine between features below which they are the same but for rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Regression:
+class Regression(Struct, frozen=True):
     """Regressions of n call paths on the same F features.
 
     Attributes

@@ -9,13 +9,13 @@ import ctypes
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array
 from callpath_modeler.modeling.compiled.sources import libraries
@@ -121,8 +121,7 @@ Size = tuple[tuple[int, str], ...]
 """A sum of multiples of sizes; the name "" stands for 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An argument of a function: an array, or a number if it has no element type.
 
     Attributes

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
@@ -76,8 +77,7 @@ class Candidates:
         return cls(*(np.concatenate(column, axis=-1) for column in columns)).by_row()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class _Rows(Struct, frozen=True):
     """Input of the regressions of n rows under L drifts.
 
     Attributes
@@ -112,8 +112,7 @@ class _Rows:
         return cls(values, unit.T, weights, products, weight, mean, total, hypotheses.table)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """Sums of M rows with one shape each, [L, M].
 
     `away` [L, K, M] is the shape about its mean; `at`, `square` and `product` are as in `Moments`.
@@ -135,8 +134,7 @@ class _Sums:
         return cls(away, at, square, product)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Some candidates as in `Candidates`, with evidence that lacks the likelihood of the residuals.
 
     Attributes

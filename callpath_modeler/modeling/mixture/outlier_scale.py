@@ -10,9 +10,10 @@ docs/explanation/noise-and-bands.md, 'One scale unlike the others'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.learning import (
@@ -41,8 +42,7 @@ _FACTORS = REACH * np.linspace(-1, 1, FACTORS)
 """Logarithms of the factors that are tried: 1/30 to 30, times a power of 30."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleOutlier:
+class ScaleOutlier(Struct, frozen=True):
     """The factor by which rows are off at some points, judged by all other points.
 
     Attributes

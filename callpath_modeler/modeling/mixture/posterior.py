@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.learning import (
@@ -241,8 +242,7 @@ def log_probability_of_all(
     return np.asarray(together - np.log(found.weight[best]))
 
 
-@dataclass(frozen=True, slots=True)
-class PseudoCounts:
+class PseudoCounts(Struct, frozen=True):
     """Call paths that the initial priors count as, for the W hypotheses that rows have chosen.
 
     Attributes

@@ -23,6 +23,7 @@ from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import (
@@ -90,8 +91,7 @@ def moments(values: FloatArray, weights: FloatArray, table: FloatArray) -> Momen
     return Moments(weight, mean, total, at, square, table @ weighted)
 
 
-@dataclass(frozen=True, slots=True)
-class OneTermFits:
+class OneTermFits(Struct, frozen=True):
     """Regressions of rows on one shape each, [..., M]: ``f = mean + slope (x - at)``.
 
     Attributes
@@ -163,8 +163,7 @@ def occam_volume(share: N, known: N | float, folds: float) -> N:
     return np.asarray(folds * np.maximum(np.maximum(share, known), LEAST_SHARE), share.dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class InterceptPenalty:
+class InterceptPenalty(Struct, frozen=True):
     """Cost of a constant in a pair: it has to explain more than the range of its prior costs.
 
     A pair without a constant is a separate hypothesis, ``c1 x + c2 z``. Its evidence lacks one
@@ -203,8 +202,7 @@ class InterceptPenalty:
         return np.asarray((constant**2 > variance * cost) | ~self.tested)
 
 
-@dataclass(frozen=True, slots=True)
-class PairSums:
+class PairSums(Struct, frozen=True):
     """Sums for regressions on two shapes; all attributes broadcast against each other.
 
     Attributes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.noise import (
@@ -48,8 +49,7 @@ class Noise:
     spread: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class RepetitionStats:
+class RepetitionStats(Struct, frozen=True):
     """Statistics of the repetitions of n rows at K points.
 
     Attributes
@@ -75,8 +75,7 @@ def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Noise of repetitions, pooled over all rows of one metric.
 
     Attributes

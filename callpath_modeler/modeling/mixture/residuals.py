@@ -8,9 +8,8 @@ are correlated'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LARGE_MISFIT, LEAST_RATIO
@@ -161,8 +160,7 @@ def log_residuals(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MisfitBaseline:
+class MisfitBaseline(Struct, frozen=True):
     """Usual misfits of the models of a metric, relative to the values.
 
     Attributes

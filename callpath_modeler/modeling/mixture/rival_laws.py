@@ -9,10 +9,10 @@ well'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain, combinations
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.outcome import (
@@ -99,8 +99,7 @@ def with_rival_laws(
             add_alternatives(columns, rows[its], terms, numbers[:, None], RIVAL_SHARE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sums:
+class _Sums(Struct, frozen=True):
     """All sums of one or two growing powers, with and without a constant.
 
     Attributes
@@ -143,8 +142,7 @@ class _Sums:
         return np.asarray(coefficients / self.largest ** self.exponents[which])
 
 
-@dataclass(frozen=True, slots=True)
-class _Fits:
+class _Fits(Struct, frozen=True):
     """Fits of L sums to n rows, in units of the rows.
 
     Attributes

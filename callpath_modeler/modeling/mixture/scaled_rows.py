@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.noise import (
@@ -36,8 +37,7 @@ from callpath_modeler.modeling.mixture.repetition_noise import Noise
 from callpath_modeler.modeling.shapes import doublings
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """Growth of deviations towards small scales, which may follow another regime than large ones.
 
     Attributes
@@ -71,8 +71,7 @@ ALONE = Drift(GROWTHS_OF_DRIFTS[1], apart=True)
 """Drift for runs that begin with one process, which has no partner to talk to or to wait for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deviations:
+class Deviations(Struct, frozen=True):
     """The deviations of measurements from a law that are tried.
 
     The relative variance of a point is ``(noise + deviation**2) drift(point)``.

@@ -10,11 +10,12 @@ docs/explanation/hypotheses.md, 'Laws beyond a change point'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import (
@@ -51,8 +52,7 @@ from callpath_modeler.modeling.mixture.side_regressions import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentedLaws:
+class SegmentedLaws(Struct, frozen=True):
     """Posterior of some rows that includes laws beyond change points.
 
     Attributes
@@ -194,8 +194,7 @@ def _asked(
     return np.flatnonzero(asked & (data.used >= FEWEST_BEFORE + FEWEST_BEYOND))
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Two laws of n rows that change at one place: L laws beyond, each with the best law before.
 
     Attributes
@@ -366,8 +365,7 @@ def _together(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """Some candidates, their shapes [M, 2], and whether each may be the model [M]."""
 
     found: Posterior

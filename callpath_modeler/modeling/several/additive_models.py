@@ -15,6 +15,7 @@ from itertools import combinations, product
 from math import lgamma
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, VARIES
@@ -51,8 +52,7 @@ from callpath_modeler.modeling.products import NOTHING, Product
 from callpath_modeler.modeling.several.catalogue import cost_of
 
 
-@dataclass(frozen=True, slots=True)
-class AdditiveTerms:
+class AdditiveTerms(Struct, frozen=True):
     """Terms of sums over K points in D parameters.
 
     Attributes
@@ -347,8 +347,7 @@ def _wide(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AdditiveCandidates:
+class AdditiveCandidates(Struct, frozen=True):
     """Posterior of some rows that includes sums of more than two terms.
 
     Attributes
