@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from callpath_modeler.question import Question
     from callpath_modeler.readers.assemble import ReadOptions
     from callpath_modeler.report.diff_table import difference_table
-    from callpath_modeler.report.export import graph
+    from callpath_modeler.report.model_tables import graph
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.study import Study
 
@@ -70,7 +70,7 @@ _HOMES = {
     "explain": "explanation",
     "fit": "pipeline",
     "from_frame": "frame",
-    "graph": "report.export",
+    "graph": "report.model_tables",
     "load": "loading",
     "losses": "analysis.ensemble",
     "measured_excess": "analysis.excess",

@@ -13,7 +13,7 @@ from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.constants.limits import COLUMNS
+from callpath_modeler.modeling.constants.bands import COLUMNS
 from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.groups import Costs, FormulaCosts
 from callpath_modeler.profile.metric_formulas import Formula

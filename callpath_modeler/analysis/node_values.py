@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, deviation
-from callpath_modeler.analysis.excess import excess_band, expected_band
-from callpath_modeler.analysis.excess_patterns import doubtful, overlap
+from callpath_modeler.analysis.excess import doubtful, excess_band, expected_band, overlap
 from callpath_modeler.analysis.program_costs import ProgramCosts
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.profile.groups import Codes, Costs

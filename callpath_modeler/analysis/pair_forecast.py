@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.answer import Answer
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted

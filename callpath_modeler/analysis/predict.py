@@ -15,7 +15,7 @@ from callpath_modeler.analysis.bands import stretched
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
-from callpath_modeler.modeling.constants.limits import COLUMNS
+from callpath_modeler.modeling.constants.bands import COLUMNS
 from callpath_modeler.modeling.sums import addable, ends_of_sums
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.metric_values import inclusive_values

@@ -104,7 +104,7 @@ def command(
     """
     from callpath_modeler.cli.render import render_table
     from callpath_modeler.question import findings_at
-    from callpath_modeler.report import export
+    from callpath_modeler.report import model_tables
     from callpath_modeler.report.python_source import python_source
     from callpath_modeler.report.ranking_table import ranking_table
 
@@ -140,7 +140,7 @@ def command(
     elif form == PYTHON:
         console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
-        text = export.graph_text(ranking, form, check_ranking(ranking, verdicts))
+        text = model_tables.graph_text(ranking, form, check_ranking(ranking, verdicts))
         console.write(text, output, overwrite=force)
     else:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
@@ -153,7 +153,7 @@ def _write_models(
 ) -> None:
     """Write the table of models; csv and tsv never hold the whole table in memory."""
     from callpath_modeler.cli.render import DELIMITERS, render_parts, render_table
-    from callpath_modeler.report.export import models_table, models_tables
+    from callpath_modeler.report.model_tables import models_table, models_tables
 
     if form in DELIMITERS:
         render_parts(console, models_tables(fitted), form, output, force=force)
@@ -204,7 +204,7 @@ def _measured(
     several.
     """
     from callpath_modeler.cli.render import render_table
-    from callpath_modeler.report import exchange, export
+    from callpath_modeler.report import exchange, model_tables
 
     metric = question.metric
     alone = metric if was_asked(click.get_current_context(), "metric") else None
@@ -224,7 +224,7 @@ def _measured(
         console.write(_profile(form, experiment, largest), output, overwrite=force)
     else:
         chosen = experiment.metric(metric)
-        table = export.values_table(experiment, chosen, inclusive=question.inclusive)
+        table = model_tables.values_table(experiment, chosen, inclusive=question.inclusive)
         render_table(console, table, form, output, force=force)
     console.findings(experiment.findings)
 

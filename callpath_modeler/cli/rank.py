@@ -112,8 +112,8 @@ def command(
     """
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
-    from callpath_modeler.report.ranking import ranking_text
     from callpath_modeler.report.ranking_table import ranking_table
+    from callpath_modeler.report.ranking_text import ranking_text
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)

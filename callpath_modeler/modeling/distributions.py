@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.modeling.constants.limits import BEYOND, INNER, OUTER, STEPS, WIDE
+from callpath_modeler.modeling.constants.bands import BEYOND, INNER, OUTER, STEPS, WIDE
 from callpath_modeler.modeling.kernels import kernels
 
 

@@ -24,7 +24,7 @@ from functools import cache
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.constants.limits import COLUMNS, CORRELATIONS, TOGETHER
+from callpath_modeler.modeling.constants.bands import COLUMNS, CORRELATIONS, TOGETHER
 from callpath_modeler.modeling.distributions import (
     Prediction,
     as_normal,

@@ -24,7 +24,7 @@ from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
 from callpath_modeler.report.outlined_view import NAMED, short_names
-from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.units import (
     as_option,
     counted,

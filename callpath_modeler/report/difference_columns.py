@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.analysis.changes import Changes
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.report.diff import growth_cells

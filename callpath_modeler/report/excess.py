@@ -8,11 +8,11 @@ from rich.text import Text
 
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import unmatched
-from callpath_modeler.analysis.excess import is_summed
-from callpath_modeler.analysis.excess_patterns import (
+from callpath_modeler.analysis.excess import (
     NOTICEABLE,
     ExcessPattern,
     doubtful,
+    is_summed,
     readings,
 )
 from callpath_modeler.arrays import FloatArray

@@ -8,7 +8,7 @@ import numpy as np
 
 from callpath_modeler.analysis.bands import basis_of
 from callpath_modeler.analysis.ensemble import unmatched
-from callpath_modeler.analysis.excess_patterns import (
+from callpath_modeler.analysis.excess import (
     ExcessPattern,
     readings,
 )

@@ -10,8 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.ensemble import Losses
-from callpath_modeler.analysis.excess import efficiency_of
-from callpath_modeler.analysis.excess_patterns import overlap
+from callpath_modeler.analysis.excess import efficiency_of, overlap
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs

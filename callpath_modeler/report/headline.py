@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.bands import deviation
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.rank import By
 from callpath_modeler.analysis.trust import is_unknown

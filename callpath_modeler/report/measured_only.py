@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured_only import LEAST_SCALES
 from callpath_modeler.arrays import BoolArray, FloatArray

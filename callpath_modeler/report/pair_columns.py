@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.excess_patterns import doubtful, overlap
+from callpath_modeler.analysis.excess import doubtful, overlap
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.ideal import Ideal

@@ -24,7 +24,7 @@ from callpath_modeler.report.formats import Cell, Table, json_number, known_or_n
 from callpath_modeler.report.headline import at_text, beyond
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
-from callpath_modeler.report.ranking import context, distinct_names
+from callpath_modeler.report.ranking_text import context, distinct_names
 from callpath_modeler.units import counted, factor_text, parameter_value, percent, quantity
 
 _GREY = "dim"

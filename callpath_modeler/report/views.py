@@ -61,7 +61,6 @@ from callpath_modeler.report.pair_columns import (
     pair_note,
     pair_text_columns,
 )
-from callpath_modeler.report.ranking import points_text, scaling_text
 from callpath_modeler.report.ranking_table import (
     fit_settings,
     imbalance_json,
@@ -69,6 +68,7 @@ from callpath_modeler.report.ranking_table import (
     run_time_json,
     turning_json,
 )
+from callpath_modeler.report.ranking_text import points_text, scaling_text
 from callpath_modeler.units import (
     counted,
     percent,

@@ -21,8 +21,9 @@ from callpath_modeler.modeling.compiled.library import (
     reload,
     starts,
 )
+from callpath_modeler.modeling.constants.bands import COLUMNS, ENDS
 from callpath_modeler.modeling.constants.hypotheses import SCATTERED
-from callpath_modeler.modeling.constants.limits import COLUMNS, ENDS, MOST_TOGETHER_IN_C, TERMS
+from callpath_modeler.modeling.constants.limits import MOST_TOGETHER_IN_C, TERMS
 from callpath_modeler.modeling.distributions import Mixture, Prediction, normal_share, scores
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses

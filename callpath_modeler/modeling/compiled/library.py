@@ -19,15 +19,8 @@ from msgspec import Struct
 
 from callpath_modeler.arrays import Float32Array, FloatArray, Int64Array
 from callpath_modeler.modeling.compiled.sources import libraries
-from callpath_modeler.modeling.constants.limits import (
-    COLUMNS,
-    CORRELATIONS,
-    ELEMENTS,
-    NUMBERS,
-    SCORES,
-    STEPS,
-    TERMS,
-)
+from callpath_modeler.modeling.constants.bands import COLUMNS, CORRELATIONS, SCORES, STEPS
+from callpath_modeler.modeling.constants.limits import ELEMENTS, NUMBERS, TERMS
 
 _FINELY = STEPS * (SCORES - 1) + 1
 _MODELS = f"""n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],

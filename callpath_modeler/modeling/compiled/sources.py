@@ -22,6 +22,10 @@ HEADER = "constants.h"
 """Name of the header with the constants that the sources share with Python."""
 
 CONSTANTS: Mapping[str, tuple[str, ...]] = {
+    "bands": (
+        *("ALIKE", "COLUMNS", "CORRELATIONS", "DECADES", "LARGEST", "NEGLIGIBLE", "SCORES"),
+        *("STEPS", "WIDE"),
+    ),
     "evidence": (
         *("ALIKE", "CONSTANT_FOLDS", "DEVIATES", "FAR_OUT", "LARGE_MISFIT", "LEAST", "LEAST_LEVEL"),
         *("LEAST_RATIO", "LEAST_SHARE", "LEAST_SPREAD", "LOG_2", "LOG_2PI", "NEGLIGIBLE"),
@@ -31,10 +35,7 @@ CONSTANTS: Mapping[str, tuple[str, ...]] = {
         *("EVEN", "FALLS", "FEWEST_FOR_PAIRS", "OUT_OF_QUESTION", "ROUNDING", "SCATTERED"),
         *("TIED", "UNEXPLAINED", "WITHIN"),
     ),
-    "limits": (
-        *("ALIKE", "COLUMNS", "CORRELATIONS", "DECADES", "ELEMENTS", "LARGEST", "NEGLIGIBLE"),
-        *("NUMBERS", "SCORES", "STEPS", "TERMS", "WHOLE", "WIDE"),
-    ),
+    "limits": ("ELEMENTS", "NUMBERS", "TERMS", "WHOLE"),
     "noise": (
         "EXACT",
         "EXACT_VARIANCE",

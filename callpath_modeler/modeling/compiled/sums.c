@@ -1,7 +1,7 @@
 /* Quantiles of rows, and their additive numbers: repeats `modeling/reference/sums.py`. */
 #include "predictions.h"
 
-enum { SCORES = LIMITS_SCORES, STEPS_OF_SCORE = LIMITS_STEPS, FINELY = (SCORES - 1) * STEPS_OF_SCORE + 1 };
+enum { SCORES = BANDS_SCORES, STEPS_OF_SCORE = BANDS_STEPS, FINELY = (SCORES - 1) * STEPS_OF_SCORE + 1 };
 enum { LOW = 1, MIDDLE = SCORES / 2, HIGH = SCORES - 2, OTHERS = SCORES - 2 };
 
 /* Targets of rows with their bands, [n][targets], and the quantiles of each, [n][targets][SCORES],
@@ -12,7 +12,7 @@ typedef struct {
 } Bands;
 
 /* `is_wide`. */
-INLINE int is_wide(double low, double high) { return high < INFINITY && high > LIMITS_WIDE * low; }
+INLINE int is_wide(double low, double high) { return high < INFINITY && high > BANDS_WIDE * low; }
 
 /* `as_normal`. */
 static void as_normal(const Bands *of, int64_t item)
@@ -130,7 +130,7 @@ static void finely(const double *quantiles, double *table)
     for (int k = 0; k < SCORES; k++)
 #pragma omp simd
         for (int lane = 0; lane < LANES; lane++) {
-            double least = larger(LIMITS_NEGLIGIBLE * quantiles[(SCORES - 1) * LANES + lane], DBL_MIN);
+            double least = larger(BANDS_NEGLIGIBLE * quantiles[(SCORES - 1) * LANES + lane], DBL_MIN);
             logs[k * LANES + lane] = log_of(larger(quantiles[k * LANES + lane], least));
         }
     for (int k = 0; k < FINELY; k++) {
@@ -146,17 +146,17 @@ static void finely(const double *quantiles, double *table)
 /* Where the correlation of a row lies among the stored ones, in steps. */
 INLINE double step_of(double low, double high, double correlation)
 {
-    double decades = log_of(high / low) / LIMITS_DECADES;
+    double decades = log_of(high / low) / BANDS_DECADES;
     decades = decades == decades ? decades * decades : 0;
-    double more = larger(LIMITS_ALIKE - correlation, 0);
+    double more = larger(BANDS_ALIKE - correlation, 0);
     double alike = correlation + more * (1 - 1 / (1 + decades));
-    return smaller(larger(alike, 0), 1) * (LIMITS_CORRELATIONS - 1);
+    return smaller(larger(alike, 0), 1) * (BANDS_CORRELATIONS - 1);
 }
 
 /* S(z) of a lane at one end, whose weights are [correlations][FINELY]. */
 static double end_of(const double *table, int64_t lane, double step, const double *weights)
 {
-    int64_t first = step < LIMITS_CORRELATIONS - 2 ? (int64_t)step : LIMITS_CORRELATIONS - 2;
+    int64_t first = step < BANDS_CORRELATIONS - 2 ? (int64_t)step : BANDS_CORRELATIONS - 2;
     const double *one = weights + first * FINELY, *two = one + FINELY;
     double share = step - (double)first, here = 0, next = 0;
     for (int64_t k = 0; k < FINELY; k++) {
@@ -175,12 +175,12 @@ int64_t addends(int64_t n, const double *quantiles, double correlation, const do
         int64_t rows[LANES], left = rows_from(start, n, rows);
         fetch_quantiles(quantiles, rows, its);
         finely(its, table);
-        for (int64_t lane = 0; lane < left; lane++, found += LIMITS_COLUMNS) {
+        for (int64_t lane = 0; lane < left; lane++, found += BANDS_COLUMNS) {
             double low = its[LOW * LANES + lane], high = its[HIGH * LANES + lane];
             double middle = its[MIDDLE * LANES + lane], step = step_of(low, high, correlation);
             double ends[] = {low, high};
             for (int end = 0; end < 2; end++) {
-                const double *some = weights + end * LIMITS_CORRELATIONS * FINELY;
+                const double *some = weights + end * BANDS_CORRELATIONS * FINELY;
                 double common = ends[end];
                 if (its[(SCORES - 1) * LANES + lane] < INFINITY)
                     common = smaller(larger(end_of(table, lane, step, some), low), high);
@@ -191,9 +191,9 @@ int64_t addends(int64_t n, const double *quantiles, double correlation, const do
                 double linear = fabs(centre - common), whole = fabs(ends[end] - centre);
                 linear = linear == linear ? linear : 0;
                 /* What is larger than its square can be is taken as common to all. */
-                double square = whole > LIMITS_LARGEST ? 0 : whole * whole - linear * linear;
+                double square = whole > BANDS_LARGEST ? 0 : whole * whole - linear * linear;
                 found[end] = centre;
-                found[2 + end] = whole > LIMITS_LARGEST ? whole : linear;
+                found[2 + end] = whole > BANDS_LARGEST ? whole : linear;
                 found[4 + end] = square <= 0 ? 0 : square;
             }
         }

@@ -159,7 +159,7 @@ Unit: nats. Evidence: ablation, outlier scales.
 LEAST_NATS = -60.0
 """Smallest log likelihood that is evaluated, relative to the largest one of a row.
 
-Unit: nats. Evidence: mathematics: exp(-60) is no part of a sum of doubles that contains 1.
+Unit: nats. Evidence: mathematics, exp(-60) is no part of a sum of doubles that contains 1.
 """
 
 FACTORS = 321

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
@@ -106,7 +105,8 @@ class ScreeningLimits:
     frugal: bool = False
 
 
-class PairGroups(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PairGroups:
     """Fans: groups of pairs, which are too many to be tried with every row.
 
     A fan consists of one of S shapes and all terms of one of D parameters. All parameters together

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.constants.limits import (
+from callpath_modeler.modeling.constants.bands import (
     ALIKE,
     COLUMNS,
     CORRELATIONS,

@@ -21,8 +21,8 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.headline import target_text
-from callpath_modeler.report.ranking import unmodelled_notes
 from callpath_modeler.report.ranking_table import model_range_texts
+from callpath_modeler.report.ranking_text import unmodelled_notes
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
 
 STEPS = 10

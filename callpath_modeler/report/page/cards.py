@@ -45,8 +45,8 @@ from callpath_modeler.report.page.markup import (
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.processes import processes_part
 from callpath_modeler.report.page.ranking import coloured, trust_text
-from callpath_modeler.report.ranking import losses_of
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
+from callpath_modeler.report.ranking_text import losses_of
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72

@@ -9,7 +9,7 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.page.markup import Html, escaped, joined, tag
-from callpath_modeler.report.ranking import distinct_names
+from callpath_modeler.report.ranking_text import distinct_names
 
 _ROOM = 90
 """Longest call path, in characters; longer ones lose names in the middle."""

@@ -36,7 +36,7 @@ from callpath_modeler.report.page.quality import findings_table, quality_section
 from callpath_modeler.report.page.ranking import ranking_rows
 from callpath_modeler.report.page.summary import page_headline
 from callpath_modeler.report.python_source import identifiers
-from callpath_modeler.report.ranking import context, remainder
+from callpath_modeler.report.ranking_text import context, remainder
 from callpath_modeler.study import Study
 from callpath_modeler.units import counted
 

@@ -15,7 +15,7 @@ from callpath_modeler.report.measured_only import GAIN, LOSS
 from callpath_modeler.report.page.markup import Html, cell, head, joined, number, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
 from callpath_modeler.report.pair_columns import ENSEMBLE, pair_note
-from callpath_modeler.report.ranking import (
+from callpath_modeler.report.ranking_text import (
     absent_notes,
     excess_notes,
     lines_below,

@@ -23,7 +23,7 @@ from callpath_modeler.report.layout import DEFAULT_STYLE, tied
 from callpath_modeler.report.measured_only import comparison_sentence
 from callpath_modeler.report.page.markup import Html, joined, tag
 from callpath_modeler.report.page.names import CallPathLinks, cut
-from callpath_modeler.report.ranking import context
+from callpath_modeler.report.ranking_text import context
 from callpath_modeler.units import counted, percent
 
 _MOST = 0.5

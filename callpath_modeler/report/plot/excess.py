@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.outlined_view import line_name

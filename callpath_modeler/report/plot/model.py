@@ -27,8 +27,8 @@ from callpath_modeler.report.plot.style import (
     label,
     set_ticks,
 )
-from callpath_modeler.report.ranking import distinct_names
 from callpath_modeler.report.ranking_table import model_range_texts
+from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.units import parameter_value, percent, quantity, setting_text
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from callpath_modeler.report.plot.style import (
     label,
     set_ticks,
 )
-from callpath_modeler.report.ranking import distinct_names, remainder
+from callpath_modeler.report.ranking_text import distinct_names, remainder
 from callpath_modeler.units import counted, parameter_value, quantity
 
 if TYPE_CHECKING:

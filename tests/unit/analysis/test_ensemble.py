@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.ensemble import losses, unmatched
-from callpath_modeler.analysis.excess import measured_excess
-from callpath_modeler.analysis.excess_patterns import ExcessPattern, overlap, readings
+from callpath_modeler.analysis.excess import ExcessPattern, measured_excess, overlap, readings
 from callpath_modeler.analysis.scale_pairs import choose_pairs
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Scaling

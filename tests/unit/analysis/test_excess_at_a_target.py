@@ -25,7 +25,7 @@ from callpath_modeler.analysis.excess import (
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import parse_function
-from callpath_modeler.modeling.constants.limits import COLUMNS
+from callpath_modeler.modeling.constants.bands import COLUMNS
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import call_tree, experiment, fitted

@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.excess import excess_band, expected_band
-from callpath_modeler.modeling.constants.limits import COLUMNS
+from callpath_modeler.modeling.constants.bands import COLUMNS
 
 NAN = float("nan")
 

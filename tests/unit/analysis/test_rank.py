@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.excess_patterns import NOTICEABLE
+from callpath_modeler.analysis.excess import NOTICEABLE
 from callpath_modeler.analysis.measured_only import measured_values
 from callpath_modeler.analysis.predict import predict_sum
 from callpath_modeler.analysis.rank import FIRST, By, rank

@@ -14,9 +14,9 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.profile.views import TopDown
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from callpath_modeler.report.export import values_table
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.model import model_text
+from callpath_modeler.report.model_tables import values_table
 from callpath_modeler.report.node import NodeReport
 from synthetic import TIME, FakeReader, FakeSource, call_tree, registry
 

@@ -9,13 +9,13 @@ import pytest
 
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.report import export
-from callpath_modeler.report.export import models_table, models_tables
+from callpath_modeler.report import model_tables
 from callpath_modeler.report.formats import csv_pieces, to_csv, to_json
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model import compared_text, model_text
-from callpath_modeler.report.ranking import ranking_text
+from callpath_modeler.report.model_tables import models_table, models_tables
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
+from callpath_modeler.report.ranking_text import ranking_text
 from synthetic import fitted
 
 P = 2.0 ** np.arange(2, 12)
@@ -59,7 +59,7 @@ def test_tables_for_programs_have_the_first_scale_of_the_law_beyond(fit):
 
 
 def test_parts_of_a_table_of_models_are_the_table(fit, monkeypatch):
-    monkeypatch.setattr(export, "_ROWS", 1)
+    monkeypatch.setattr(model_tables, "_ROWS", 1)
     parts, whole = [*models_tables(fit)], models_table(fit)
     assert len(parts) == len(whole) == 2
     assert "".join(csv_pieces(parts)) == to_csv(whole)

@@ -14,8 +14,8 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.report import exchange
-from callpath_modeler.report.export import values_table
 from callpath_modeler.report.formats import to_csv, to_json, to_jsonl
+from callpath_modeler.report.model_tables import values_table
 from synthetic import TIME, call_tree, experiment
 
 ABSENT = float("nan")

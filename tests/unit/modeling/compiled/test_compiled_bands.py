@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 from callpath_modeler.modeling import Mixture, Models, fit
-from callpath_modeler.modeling.constants.limits import ENDS, SCORES
+from callpath_modeler.modeling.constants.bands import ENDS, SCORES
 from callpath_modeler.modeling.sums import addable, as_addends
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
