@@ -24,6 +24,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.cases import refuse_several_cases
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.lines import RunLines
@@ -283,6 +284,7 @@ def _experiment_of(
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     refuse_several_programs(read)
+    refuse_several_cases(read)
     findings += [
         finding
         for run in read

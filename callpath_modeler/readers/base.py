@@ -248,11 +248,14 @@ class RunSource:
     parameters : values of parameters by name, as the file states them; they have priority over
         names of files and directories
     repetition : number of the repetition, as the file states it; None = the file does not state it
+    cases : keys of the metadata that tell programs, inputs or machines apart; runs that differ in
+        one of them are never repetitions of each other
     """
 
     source: ProfileSource
     parameters: Mapping[str, float] = field(default_factory=dict)
     repetition: int | None = None
+    cases: tuple[str, ...] = ()
 
 
 class Reader(Protocol):

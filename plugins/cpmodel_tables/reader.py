@@ -11,13 +11,15 @@ from typing import ClassVar, Protocol
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+TEXT = (".dat", ".log", ".out", ".txt", ".result",
+        ".dat.gz", ".log.gz", ".out.gz", ".txt.gz")  # fmt: skip
+MARKDOWN = (".md", ".markdown")
 JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 JSON = (".json", ".json.gz")
 PARQUET = (".parquet",)
 EXPERIMENT = (".extra-p",)
 EXTRAP_TEXT = (".txt", ".txt.gz")
-LOGS = (".dat", ".log", ".out", ".txt", ".csv", ".result",
-        ".dat.gz", ".log.gz", ".out.gz", ".txt.gz", ".csv.gz")  # fmt: skip
+LOGS = (*TEXT, ".csv", ".csv.gz")
 YAML = (".yaml", ".yml")
 PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 
@@ -69,12 +71,21 @@ class _Reader:
 
 
 class TableReader(_Reader):
-    """Reader of tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
+    """Reader of tables of measurements: CSV, TSV, text, Markdown, JSON, JSON Lines, Parquet."""
 
     name: ClassVar[str] = "tables"
-    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet"
-    suffixes: ClassVar[tuple[str, ...]] = (*DELIMITED, *JSON_LINES, *JSON, *PARQUET)
+    description: ClassVar[str] = "tables of measurements: CSV, TSV, text, Markdown, JSON, Parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(*DELIMITED, *TEXT, *MARKDOWN),
+        *(*JSON_LINES, *JSON, *PARQUET),
+    )
     format: ClassVar[tuple[str, str]] = ("tables", "Tables")
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is a table, and in text of any ending, no result of a tool."""
+        found = super().match(path)
+        is_text = found is Match.CONTENT and path.name.lower().endswith(TEXT)
+        return Match.NO if is_text and WorkflowReader().match(path) is Match.CONTENT else found
 
 
 class ExtrapReader(_Reader):

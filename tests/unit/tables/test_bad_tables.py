@@ -59,15 +59,11 @@ def test_a_bad_table_is_an_input_error_with_its_line(load, text, message):
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("cell", "hint"), [("1,5", "write 1.5, not 1,5"), ("1,5x", "correct the cell")]
-)
-def test_of_a_decimal_comma_it_is_said_how_to_write_the_number(load, cell, hint):
-    with pytest.raises(InputError, match=f"line 2: time: '{cell}' is not a number") as caught:
-        load("bad.csv", f"callpath;p;time\nmain;2;{cell}\n")
-    assert hint in caught.value.hint
+def test_of_a_cell_without_a_number_the_line_and_the_remedy_are_said(load):
+    with pytest.raises(InputError, match="line 2: time: '1,5x' is not a number") as caught:
+        load("bad.csv", "callpath;p;time\nmain;2;1,5x\n")
     assert "bad.csv" in caught.value.message
-    assert caught.value.hint
+    assert "correct the cell" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,251 @@
+"""Tables of people: titles, layouts and notations that nobody made for cpmodel."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from callpath_modeler import loading
+
+PROCESSES = (
+    "p", "np", "n", "ranks", "nranks", "procs", "nprocs", "processes", "Number of processes",
+    "numproc", "nb_procs", "ntasks", "tasks", "comm_size", "PEs", "MPI", "MPI ranks", "workers",
+    "nworkers", "cores", "#cores", "Number of cores", "CPUs", "nodes", "Number of nodes", "nnodes",
+    "GPUs", "num_gpus", "threads", "num_threads", "OMP_NUM_THREADS", "world size", "MPI size",
+    "MPI processes", "MPI tasks", "# of processes", "# procs", "No. of ranks", "Processes [#]",
+    "processors", "Prozesse", "Anzahl Kerne", "Knoten", "nombre de processus", "npes",
+    "total cores", "total ranks", "p (ranks)", "nGPUs", "devices", "hosts", "numRanks",
+    "mpi_world_size", "x",
+)  # fmt: skip
+"""Titles of the number of processes, or of other workers."""
+KINDS = {
+    "cores": ("cores", "#cores", "Number of cores", "CPUs", "total cores", "Anzahl Kerne"),
+    "nodes": ("nodes", "Number of nodes", "nnodes", "Knoten", "hosts"),
+    "gpus": ("GPUs", "num_gpus", "nGPUs", "devices"),
+    "threads": ("threads", "num_threads", "OMP_NUM_THREADS", "workers", "nworkers"),
+}
+"""Titles of workers that are no processes. They keep their kind."""
+TIMES = (100.0, 51.0, 26.3, 14.1, 8.2)
+SCALES = (1, 2, 4, 8, 16)
+
+
+def answer(run, path, *options):
+    return json.loads(run("rank", path, "--target", "64", "-f", "json", *options).out)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="runs.csv"):
+        path = tmp_path / "runs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def scaling_table(title, time="time (s)"):
+    rows = [f"{p},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    return "\n".join([f"{title},{time}", *rows]) + "\n"
+
+
+@pytest.mark.parametrize("title", PROCESSES)
+def test_every_title_of_the_number_of_processes_is_read_in_any_case(write, title):
+    kind = next((kind for kind, titles in KINDS.items() if title in titles), "p")
+    for spelled in (title, title.upper(), title.lower(), title.capitalize(), f" {title} "):
+        experiment = loading.load(write(scaling_table(spelled)))
+        (parameter,) = experiment.parameters
+        assert parameter.values == SCALES, spelled
+        assert (parameter.name == "p") is (kind == "p"), spelled
+        assert experiment.scaling == "strong", spelled
+        assert experiment.values(experiment.metric().name).tolist() == [[*TIMES]]
+
+
+COSTS = (
+    "time", "Time", "time (s)", "time [s]", "Time(s)", "wall", "walltime", "Wall time (s)",
+    "wall_clock_time", "elapsed", "Elapsed time", "elapsed_sec", "runtime", "Run time", "duration",
+    "Duration (s)", "total", "Total time", "total_time", "real", "seconds", "sec", "t (s)",
+    "Execution time", "Laufzeit", "Zeit [s]", "temps", "time to solution", "makespan",
+)  # fmt: skip
+RATES = (
+    "speedup", "Speed-up", "efficiency", "Efficiency (%)", "throughput", "GFLOP/s", "gflops",
+    "ns/day", "MCUPS", "cells per second", "bandwidth [MB/s]", "steps/s", "zone-cycles/cpu_second",
+    "throughput_mcells_s", "Performance",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("title", COSTS)
+def test_every_title_of_a_time_is_the_run_time(write, title):
+    experiment = loading.load(write(scaling_table("ranks", title)))
+    metric = experiment.metric()
+    assert (metric.unit, metric.additive) == ("s", True)
+    assert experiment.values(metric.name).tolist() == [[*TIMES]]
+
+
+@pytest.mark.parametrize("title", RATES)
+def test_no_rate_is_a_cost_beside_a_time(write, title):
+    lines = [f"{p},{p * 0.9},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    experiment = loading.load(write("\n".join([f"ranks,{title},elapsed", *lines]) + "\n"))
+    assert experiment.metric().name == "elapsed"
+    read = loading.ReadOptions(metrics=None)
+    everything = loading.load(write("\n".join([f"ranks,{title},elapsed", *lines]) + "\n"),
+                              loading.LoadOptions(read))  # fmt: skip
+    (other,) = [c.metric for name, c in everything.columns.items() if name != "elapsed"]
+    assert other.unit != "s"
+    assert not other.additive
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [
+        ("s", 1),
+        ("ms", 1e-3),
+        ("ms.", 1e-3),
+        ("us", 1e-6),
+        ("min", 60),
+        ("h", 3600),
+        ("hours", 3600),
+    ],
+)
+def test_units_in_titles_are_converted(write, unit, factor):
+    experiment = loading.load(write(scaling_table("ranks", f"Time ({unit})")))
+    assert experiment.values("Time")[0] == pytest.approx([t * factor for t in TIMES])
+
+
+def test_cases_are_refused_with_options_that_work(write, run):
+    rows = [f"a=1*;{p};{t}\nb<2, c;{p};{2 * t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    path = write("\n".join(["matrix, kind;p;time", *rows]) + "\n")
+    refused = run("rank", path)
+    refused.fails(2, "2 cases in column 'matrix kind': a=1*, b<2, c")
+    hint = refused.complaint
+    chosen = shlex.split(hint.partition("--where ")[2].partition(", or rank")[0])[0]
+    assert "5 points, 5 runs" in run("rank", path, "--target", "64", "--where", chosen).out
+    grouped = shlex.split(hint.partition("--group-by ")[2].partition("; if they")[0])[0]
+    grouped = run("rank", path, "--target", "64", "--group-by", grouped).out
+    assert grouped.count("5 points, 5 runs") == 2
+
+
+def test_sizes_in_words_are_never_added_up(write, run):
+    lines = ["Matrix Size,Processes,Time (s)"]
+    lines += [f"{k}000x{k}000,{p},{k * t}" for k in (1, 2, 4)
+              for p, t in zip(SCALES, TIMES, strict=True)]  # fmt: skip
+    path = write("\n".join([*lines, ""]))
+    run("rank", path).fails(2, "3 cases in column 'Matrix Size': 1000x1000, 2000x2000, 4000x4000")
+    out = run("rank", path, "--where", "Matrix Size=2000x2000", "--target", "16").out
+    assert "16.4 s at p = 16" in out
+
+
+PARTS = """np,compute (s),communication (s),io (s),total (s)
+1,100.0,,1.0,101.0
+2,50.0,0.5,1.1,51.6
+4,25.1,0.9,-,26.0
+8,12.6,1.4,1.2,15.2
+16,6.4,2.2,N/A,8.6
+32,3.3,3.5,1.3,8.1
+"""
+
+
+def test_parts_beside_a_total_are_its_call_paths(write):
+    experiment = loading.load(write(PARTS))
+    names = {experiment.tree.path(row): row for row in range(len(experiment.tree))}
+    assert [*names] == ["<root>", "<root>/compute", "<root>/communication", "<root>/io"]
+    column = experiment.columns[experiment.metric().name]
+    assert column.total == pytest.approx([101, 51.6, 26, 15.2, 8.6, 8.1])
+    assert column.exclusive[names["<root>/compute"]].tolist() == [100, 50, 25.1, 12.6, 6.4, 3.3]
+
+
+def test_the_rest_of_the_total_is_called_other(write):
+    lines = [f"{p},{t},{t / 2},{t / 4}" for p, t in zip(SCALES, TIMES, strict=True)]
+    experiment = loading.load(write("\n".join(["cores,time[s],comm[s],io time", *lines]) + "\n"))
+    paths = [experiment.tree.path(row) for row in range(len(experiment.tree))]
+    assert paths == ["<root>", "<root>/comm", "<root>/io", "<root>/other"]
+    values = experiment.values("time")
+    assert values[3] == pytest.approx([t / 4 for t in TIMES])
+
+
+def test_times_that_exceed_the_total_are_no_parts(write):
+    lines = [f"{16 * p},{t},{16 * p * t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    path = write("\n".join(["MPI ranks,Wall t (s),Core t (s)", *lines]) + "\n")
+    experiment = loading.load(path)
+    assert experiment.metric().name == "Wall t"
+    assert len(experiment.tree) == 1
+
+
+LAYOUTS = {
+    "commas.csv": "np,time\n{rows:,}",
+    "semicolons.csv": "np;time\n{rows:;}",
+    "separator.csv": "sep=;\nnp;time\n{rows:;}",
+    "tabs.tsv": "np\ttime\n{rows:\t}",
+    "spaces.txt": "np    time\n{rows:    }",
+    "spaces.csv": '"np","time"\n{rows: }',
+    "savetxt.dat": "# Strong scaling, one node\n# np time[s]\n{rows: }",
+    "gnuplot.dat": "# np  wall time\n{rows:  }",
+    "comment.csv": "# np,time\n{rows:,}",
+    "units.csv": "np,time\n,[s]\n{rows:,}",
+    "readme.md": "# Scaling\n\nText | more.\n\n| np | time |\n|---:|:---|\n{bars}\n\nThe end.\n",
+    "report.log": "np time\n{rows: }",
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_gives_the_same_run_time(write, name):
+    pairs = list(zip(SCALES, TIMES, strict=True))
+    text = LAYOUTS[name]
+    separator = text.partition("{rows:")[2].partition("}")[0]
+    rows = "\n".join(f"{p}{separator}{t}" for p, t in pairs)
+    bars = "\n".join(f"| {p} | {t} |" for p, t in pairs)
+    text = text.replace(f"{{rows:{separator}}}", rows).replace("{bars}", bars)
+    experiment = loading.load(write(text, name))
+    assert experiment.points("p").tolist() == [*SCALES]
+    assert experiment.values(experiment.metric().name).tolist() == [[*TIMES]]
+
+
+CELLS = {
+    "thousands": ('"12,345.6"', '"6,310.2"', "980", '"1,001"', "7.5"),
+    "decimal commas": ('"12345,6"', '"6310,2"', "980", "1001", '"7,5"'),
+    "deviations": ("12345.6 +- 3", "6310.2 ± 1.5", "980+/-1", "1001", "7.5 +- 0.1"),
+    "units": ("12345.6 s", "6310.2 s", "980s", "1001 sec", "7500 ms"),
+    "clocks": ("3:25:45.6", "1:45:10.2", "16:20", "16:41", "0:07.5"),
+    "spans": ("3h25m45.6s", "PT1H45M10.2S", "16m20s", "16m41s", "7.5s"),
+    "about": ("~12345.6", "~6310.2", "980", "~1001", "7.5"),
+    "apostrophes": ("12'345.6", "6'310.2", "980", "1'001", "7.5"),
+}
+
+
+@pytest.mark.parametrize("cells", CELLS.values(), ids=[*CELLS])
+def test_every_notation_of_numbers_is_read(write, cells):
+    lines = [f"{p},{cell}" for p, cell in zip(SCALES, cells, strict=True)]
+    experiment = loading.load(write("\n".join(["ranks,elapsed", *lines]) + "\n"))
+    found = experiment.values("elapsed")[0]
+    assert found == pytest.approx([12345.6, 6310.2, 980, 1001, 7.5])
+
+
+def test_powers_and_prefixes_are_numbers_of_parameters(write):
+    text = "p,n,time\n" + "".join(f"2^{k},10k,{t}\n" for k, t in enumerate(TIMES))
+    experiment = loading.load(write(text))
+    assert experiment.points("p").tolist() == [*SCALES]
+    assert experiment.constants["n"] == 10_000
+
+
+def test_of_events_durations_are_added_and_starts_are_not(write):
+    lines = ["Start (ns),Duration (ns),Throughput (MB/s),Name"]
+    lines += ["1000000,5000,,saxpy", "2000000,6000,,saxpy", "3000000,2000,12000.0,memcpy"]
+    experiment = loading.load(write("\n".join([*lines, ""]), "trace.p4.csv"))
+    assert experiment.metric().name == "Duration"
+    assert experiment.values("Duration")[:, 0] == pytest.approx([11e-6, 2e-6])
+    assert len(experiment.runs) == 1
+
+
+def test_events_without_durations_are_refused(write, run):
+    text = "Name,Event Type,Timestamp (ns)\nf,Enter,533338240\nf,Leave,534705884\n"
+    run("rank", write(text)).fails(3, "a list of events", "one row per name")
+
+
+def test_a_throughput_is_not_called_the_worst(write, run):
+    lines = [f"{p},{p * 1e6}" for p in SCALES]
+    path = write("\n".join(["ranks,throughput", *lines]) + "\n")
+    out = run("rank", path, "--target", "64").out
+    assert "throughput of <root> is" in out
+    assert "worst" not in out
