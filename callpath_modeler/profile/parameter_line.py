@@ -40,8 +40,7 @@ _COUNTS = frozenset(
      "allocated", "anzahl", "nombre", "de", "numero"}
 )  # fmt: skip
 """Words that do not change what is counted."""
-_MOST_WORDS = 2
-"""Most words for the same workers in one name, as in ``p (ranks)``."""
+_BRACKETS = re.compile(r"[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _NO_LETTERS = re.compile(r"[^a-z]+")
 
@@ -61,14 +60,12 @@ def worker_parameter(varying: Iterable[str]) -> str | None:
 
 def _worker_group(name: str) -> int | None:
     """Return the number of the group in `_WORKERS` to which the workers belong; None = none."""
-    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", name).lower()).split()
+    bare = _BRACKETS.sub(" ", name)
+    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", bare).lower()).split()
     words = [word for word in words if word not in _COUNTS] or words[-1:]
-    groups = {_group_of_word(word) for word in words[:_MOST_WORDS]}
-    return groups.pop() if len(groups) == 1 and len(words) <= _MOST_WORDS else None
-
-
-def _group_of_word(word: str) -> int | None:
-    spelled = {word, *(word.removeprefix(start) for start in ("n", "num", "nb"))}
+    if len(words) != 1:
+        return None
+    spelled = {words[0], *(words[0].removeprefix(start) for start in ("n", "num", "nb"))}
     return next((k for k, group in enumerate(_WORKERS) if not spelled.isdisjoint(group)), None)
 
 

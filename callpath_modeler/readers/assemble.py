@@ -24,7 +24,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.cases import refuse_several_cases
+from callpath_modeler.profile.cases import case_finding
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.lines import RunLines
@@ -284,7 +284,8 @@ def _experiment_of(
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     refuse_several_programs(read)
-    refuse_several_cases(read)
+    keys = dict.fromkeys(key for run in read for key in run.cases)
+    findings += [found for key in keys if (found := case_finding(key, read)) is not None]
     findings += [
         finding
         for run in read
@@ -296,7 +297,7 @@ def _experiment_of(
     settled = settle_parameters(read, options.parameter_sources, options.scale_beside)
     findings += settled.findings
     read, runs = _in_order(read, settled)
-    findings += provenance_findings(runs)
+    findings += [each for each in provenance_findings(runs) if each.subject not in keys]
     return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import IntArray
+from callpath_modeler.profile.cases import names_a_case
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.grouped_rows import numbered, refined
-from cpmodel_tables.title_words import names_a_case, plain
+from cpmodel_tables.title_words import plain
 
 _FUNCTION = re.compile(r"P?MPI_[A-Z]|\w+\(|\w+::\w|[\w>]->\w|!\$omp |\w+/\w+/\w|\w;\w")
 """Texts that only call paths contain."""

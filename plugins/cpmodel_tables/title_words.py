@@ -39,17 +39,6 @@ NOTES = frozenset(
      "logfile", "node list", "nodelist", "account", "units"}
 )  # fmt: skip
 """Titles of texts about single runs, which do not tell programs apart."""
-_CASE_WORDS = frozenset(
-    {"case", "input", "algorithm", "algo", "study", "type", "kind", "class", "variant", "version",
-     "machine", "cluster", "system", "platform", "architecture", "arch", "compiler", "commit",
-     "branch", "build", "dataset", "data", "config", "configuration", "problem", "workload", "size",
-     "scenario", "experiment", "test", "model", "scheme", "strategy", "method", "solver",
-     "preconditioner", "implementation", "impl", "library", "backend", "mode", "scaling", "series",
-     "setup", "mesh", "grid", "matrix", "molecule", "language", "network", "precision", "dtype",
-     "format", "layout", "policy", "schedule", "partitioner", "distribution", "order", "mpi",
-     "program", "application", "executable", "app", "benchmark", "code", "binary", "suite"}
-)  # fmt: skip
-"""Words in titles of texts that tell programs, inputs or machines apart."""
 COUNTS = frozenset(
     {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
 )
@@ -152,15 +141,6 @@ def scale_name(title: str) -> str | None:
         return "p"
     words = re.findall(r"[^\W\d_]+", _CAMEL.sub(" ", _BRACKETS.sub("", title)))
     return title if len(words) < 2 and title.isidentifier() else (words or [title])[-1]
-
-
-def names_a_case(title: str) -> bool:
-    """Return whether a title announces texts about programs, inputs or machines.
-
-    >>> [names_a_case(title) for title in ("Matrix Size", "study", "compiler", "host", "region")]
-    [True, True, True, False, False]
-    """
-    return plain(title) not in NOTES and not _CASE_WORDS.isdisjoint(plain(title).split())
 
 
 def is_stamp(title: str) -> bool:

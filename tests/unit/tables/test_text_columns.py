@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from callpath_modeler import pipeline
 from callpath_modeler.errors import InputError, UsageError
 
 SCALES = (1, 2, 4, 8)
@@ -43,8 +44,10 @@ def test_texts_that_tell_runs_apart_are_cases(load, title, order):
     header = order.format(p="p", text=title, t="time")
     rows = [order.replace("{text}", text) for text in ("big", "small")]
     text = table(header, *rows)
-    with pytest.raises(UsageError, match=f"2 cases in column '{title}': big, small"):
-        load("x.csv", text)
+    whole = load("x.csv", text)
+    assert "CPM184" in {finding.code for finding in whole.findings}
+    with pytest.raises(UsageError, match=f"2 cases of '{title}': big, small"):
+        pipeline.fit(whole)
     experiment = load("x.csv", text, where=f"{title}=big")
     assert experiment.values("time").tolist() == [[2 * p for p in SCALES]]
     assert len(experiment.tree) == 1
