@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.numerals import decimal_of
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
@@ -17,6 +18,7 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer
 from callpath_modeler.readers.name_words import NameWord
 from callpath_modeler.readers.undecided_numbers import named_number, refuse_undecided
+from callpath_modeler.units import counted
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that profiles contain, each with the count that is its source."""
@@ -111,6 +113,7 @@ def settle_parameters(
     if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
         findings += _without_dependent(settled, origins, "threads")
     sampling = _sampling(runs, origins, sources)
+    findings += _stated_in_part(runs, {*origins, *sources})
     return Settled(
         settled,
         origins,
@@ -177,10 +180,14 @@ def _origins_of_profiles(
 def _is_named_as_well(
     runs: Sequence[_ProfileRun], stated: str, columns: Sequence[NumberColumn]
 ) -> bool:
-    """Return whether the names of all runs contain a stated parameter under another word."""
-    values = tuple(run.stated.get(stated) for run in runs)
-    return None not in values and any(
-        column.values == values
+    """Return whether the names of all runs contain a stated parameter under another word.
+
+    Some runs may not state it; their names have it.
+    """
+    values = [run.stated.get(stated) for run in runs]
+    return any(
+        all(value in {None, own} for value, own in zip(values, column.values, strict=True))
+        and None not in column.values
         and column.word in {NameWord.SIZE, NameWord.OTHER}
         and column.joined
         and column.label not in {"p", *runs[0].stated}
@@ -310,11 +317,23 @@ def _settled(
                 where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
                     f"{run.name}: no parameter {name!r} in the {where} of this run",
-                    hint="give a pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
+                    hint=f"exclude the parameter with --param {shell_word(name)}=none, or give a "
+                    "pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
                 )
             parameters[name] = value
         settled.append(parameters)
     return settled, findings
+
+
+def _stated_in_part(runs: Sequence[_ProfileRun], known: Collection[str]) -> list[Finding]:
+    """Return findings about parameters that only some profiles state; the names have them all."""
+    findings = []
+    for name in dict.fromkeys(name for run in runs for name in run.stated):
+        lacking = [run.name for run in runs if name not in run.stated]
+        if lacking and name not in known:
+            message = f"{name} is not in {counted(len(lacking), 'profile')}: the names are used"
+            findings.append(Finding("CPM102", lacking[0], message, len(lacking)))
+    return findings
 
 
 def _repetitions(runs: Sequence[_ProfileRun], decisions: Sequence[Decision]) -> list[int | None]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from callpath_modeler.numerals import decimal_of
-from cpmodel_tables.notations import is_missing
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
@@ -110,7 +109,9 @@ def _rows_in_bars(numbered: Iterator[tuple[int, str]], first: int) -> Iterator[R
         if not text.startswith("|"):
             return
         if not _RULE.fullmatch(text[:_LONGEST]):
-            yield _cells(text), number
+            cells = _cells(text)
+            # Only the titles may begin with a number sign: "#cores".
+            yield ([cells[0].lstrip("#"), *cells[1:]] if number == first else cells), number
 
 
 def _cells(text: str) -> list[str]:
@@ -142,8 +143,8 @@ def _spaced(lines: list[str], rows: list[str]) -> Dialect | None:
     if len(widths) != 1 or widths == {1}:
         return None
     (width,) = widths
-    if _is_numeric(_words(head)) and len(_words(head)) == width:
-        titles = _commented(lines, rows, lambda line: _titles(line, width))
+    if any(map(_is_number, _words(head))) and len(_words(head)) == width:
+        titles = _commented(lines, rows, lambda line: _titles(line, width) or _words(line))
         return Dialect(" ", titles) if titles else None
     named = _titles(head, width)
     if not named or not any(_is_number(word) for word in _words(body[0])):
@@ -164,14 +165,14 @@ def _commented(
     lines: list[str], rows: list[str], split: Callable[[str], list[str]]
 ) -> tuple[str, ...] | None:
     """Return the titles in the last comment above the numbers, as numpy.savetxt writes them."""
-    first = split(rows[0]) if rows else []
-    if not first or not _is_numeric(first):
+    first = split(rows[0])
+    if not any(map(_is_number, first)):
         return None
     above = lines[: lines.index(rows[0])]
     comments = (line.lstrip("#% ").strip() for line in reversed(above) if line.strip())
     for comment in comments:
         titles = split(comment)
-        if len(titles) == len(first) and not _is_numeric(titles):
+        if len(titles) == len(first) and not any(map(_is_number, titles)):
             return tuple(title.strip() for title in titles)
     return None
 
@@ -187,10 +188,6 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return [field.strip() for field in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:
         return []
-
-
-def _is_numeric(fields: list[str]) -> bool:
-    return any(map(_is_number, fields)) and all(_is_number(f) or is_missing(f) for f in fields)
 
 
 def _is_number(text: str) -> bool:

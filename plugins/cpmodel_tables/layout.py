@@ -98,9 +98,14 @@ def is_table(titles: Sequence[str]) -> bool:
         return False
     if names & {*words.CALL_PATHS}:
         return len(names) > 1
-    known = names & {*words.REGIONS, *words.COUNTS, *words.PROGRAMS}
+    known = names & {*words.REGIONS, *words.COUNTS, *words.PROGRAMS, "n"}
     about_runs = bool(known) or any(scale_name(title) for title in titles)
     return about_runs and any(is_measured(title) or words.is_cost(title) for title in titles)
+
+
+def may_be_table(titles: Sequence[str]) -> bool:
+    """Return whether titles are those of a table with a time, under any title of the scale."""
+    return len(titles) > 1 and any(map(words.is_cost, titles))
 
 
 def names_call_paths(layout: TableLayout) -> bool:
@@ -324,7 +329,9 @@ class _Search:
         if self.has_scale():
             return None
         costs = [t for t in self.free if words.is_cost(t) and self.grid.is_numeric(t)]
+        passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
         others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]
+        others = [t for t in others if self.free[t] not in passed]
         whole = [title for title in others if not is_rate(title) and self._is_rising(title)]
         return whole[0] if len(whole) == 1 and costs else None
 

@@ -13,6 +13,7 @@ from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 TEXT = (".dat", ".log", ".out", ".txt", ".result",
         ".dat.gz", ".log.gz", ".out.gz", ".txt.gz")  # fmt: skip
+FOLDED = (".folded", ".folded.gz", ".collapsed")
 MARKDOWN = (".md", ".markdown")
 JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 JSON = (".json", ".json.gz")
@@ -102,7 +103,7 @@ class FoldedReader(_Reader):
 
     name: ClassVar[str] = "folded"
     description: ClassVar[str] = "folded stacks, as for flame graphs"
-    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
+    suffixes: ClassVar[tuple[str, ...]] = (*FOLDED, *TEXT)
     format: ClassVar[tuple[str, str]] = ("profiles", "FoldedStacks")
 
 

@@ -22,7 +22,13 @@ from cpmodel_tables import grid as cells
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import TableLayout, is_table, layout_of, names_call_paths
+from cpmodel_tables.layout import (
+    TableLayout,
+    is_table,
+    layout_of,
+    may_be_table,
+    names_call_paths,
+)
 from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.part_columns import OTHER, Values, is_bare_time, seconds
 from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
@@ -50,12 +56,8 @@ class Tables:
             known = True if _is_json_lines(text) else is_frame(text)
             return Match.NAME if known is None else Match.CONTENT if known else Match.NO
         name = path.name.lower()
-        if name.endswith(TEXT):
-            titles = titles_of_delimited(text)
-            return Match.CONTENT if len(titles) > 1 and is_table(titles) else Match.NO
-        if name.endswith(MARKDOWN):
-            # A page beside the runs of a directory describes them: it is no run.
-            return Match.NAME if is_table(titles_of_delimited(text)) else Match.NO
+        if name.endswith((*TEXT, *MARKDOWN)):
+            return _match_of_text(text, is_page=name.endswith(MARKDOWN))
         if name.endswith(DELIMITED):
             is_known = is_table(titles_of_delimited(text, in_bars=False))
         else:
@@ -73,6 +75,19 @@ class Tables:
             If the file is not a table of measurements.
         """
         yield runs_of_grid(_grid(path))
+
+
+def _match_of_text(text: str, *, is_page: bool) -> Match:
+    """Return whether a text of any ending is a table.
+
+    Parameters
+    ----------
+    is_page : whether the text is a page beside the runs of a directory, which is no run itself
+    """
+    titles = titles_of_delimited(text)
+    if len(titles) > 1 and is_table(titles):
+        return Match.NAME if is_page else Match.CONTENT
+    return Match.NAME if may_be_table(titles) else Match.NO
 
 
 def _grid(path: Path) -> Grid:
