@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 
@@ -21,42 +20,6 @@ from cpmodel_tables.title_words import plain, scale_name
 _OF_RESULTS = frozenset({"growth", "model"})
 _FILLED = 0.5
 """At each setting of the parameters, more than this share of the call paths must have a row."""
-
-
-class Use(StrEnum):
-    """What a column is used for."""
-
-    CALL_PATH = "call path"
-    SCALE = "scale"
-    PARAMETER = "parameter"
-    VALUE = "metric"
-    PART = "part of the run time"
-    RATE = "rate"
-    CASE = "case"
-    REPETITION = "repetition"
-    METRIC = "names of metrics"
-    UNIT = "units"
-    RUN = "name of the run"
-    METADATA = "metadata"
-    NONE = "not used"
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnRole:
-    """The role of one column.
-
-    Attributes
-    ----------
-    title : title of the column
-    use : what the column is used for
-    reason : why, as the end of a sentence about the column
-    option : how to change the role; "" = by the title only
-    """
-
-    title: str
-    use: Use
-    reason: str
-    option: str = ""
 
 
 @dataclass(frozen=True, slots=True)

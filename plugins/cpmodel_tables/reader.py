@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.base import API_VERSION, ColumnRole, Match, RunSource
 
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 TEXT = (".dat", ".log", ".out", ".txt", ".result",
@@ -87,6 +87,18 @@ class TableReader(_Reader):
         found = super().match(path)
         is_text = found is Match.CONTENT and path.name.lower().endswith(TEXT)
         return Match.NO if is_text and WorkflowReader().match(path) is Match.CONTENT else found
+
+    def explain(self, path: Path) -> Sequence[ColumnRole]:
+        """Return the role of every column.
+
+        Raises
+        ------
+        InputError
+            If the file is not a table of measurements.
+        """
+        from cpmodel_tables.tables import roles_in
+
+        return roles_in(path)
 
 
 class ExtrapReader(_Reader):

@@ -14,11 +14,12 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
-from callpath_modeler.readers.base import Match, RunSource
+from callpath_modeler.readers.base import ColumnRole, Match, RunSource
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
+from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
@@ -104,6 +105,12 @@ def _is_json_lines(text: str) -> bool:
     """Return whether a text is JSON Lines of Extra-P, which may have the ending ``.json``."""
     row = cells.first_of_json_lines(text)
     return row is not None and bool(row.parameters) and "value" in row.columns
+
+
+def roles_in(path: Path) -> list[ColumnRole]:
+    """Return the role of every column of a table."""
+    grid = _grid(path)
+    return column_roles(grid, layout_of(grid))
 
 
 def runs_of_grid(

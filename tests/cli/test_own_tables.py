@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 
 import pytest
@@ -251,3 +252,29 @@ def test_a_throughput_is_not_called_the_worst(write, run):
     out = run("rank", path, "--target", "64").out
     assert "throughput of <root> is" in out
     assert "worst" not in out
+
+
+def test_info_says_what_each_column_is_used_for_and_how_to_change_it(write, run):
+    rows = [f"{case};{p};{t};{t / 2};{16 * t};{100 / t};7" for case in ("ref", "test")
+            for p, t in zip(SCALES, TIMES, strict=True)]  # fmt: skip
+    head = "input;#cores;wall time (s);comm (s);CPU time (s);Speedup;Start (ns)"
+    path = write("\n".join([head, *rows]) + "\n")
+    lines = run("info", path).out.splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("column "))
+    told = [tuple(re.split(r"\s{2,}", line)) for line in lines[first + 1 : first + 8]]
+    assert [each[:2] for each in told] == [
+        ("input", "case"),
+        ("#cores", "scale: cores"),
+        ("wall time (s)", "default metric"),
+        ("comm (s)", "call path of the run time"),
+        ("CPU time (s)", "metric"),
+        ("Speedup", "metric"),
+        ("Start (ns)", "not used"),
+    ]
+    options = {each[0]: each[3] for each in told if len(each) > 3}
+    one = ("--where", "input=ref")
+    assert options["input"].startswith("--where input=VALUE")
+    assert "CPU time" in run("rank", path, *one, "--target", "64",
+                             *shlex.split(options["CPU time (s)"])).out  # fmt: skip
+    assert "Speedup" in run("rank", path, *one, "--target", "64", "-m", "Speedup").out
+    assert run("info", path, *one, *shlex.split(options["#cores"])).status == 0
