@@ -308,7 +308,7 @@ def _experiment_of(
 
 def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
     """Return runs with the word of their names that names their kind, as in ``p2-re64``."""
-    if any(run.file.is_explicit for run in read):
+    if len({run.file.path for run in read}) < 2 or any(run.file.is_explicit for run in read):
         return read
     kinds = kinds_of([run.file.components for run in read])
     if not kinds:

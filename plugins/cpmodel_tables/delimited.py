@@ -19,6 +19,7 @@ from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.layout import is_table
 from cpmodel_tables.number_columns import with_numbers
 from cpmodel_tables.text import first_text, opened_text
+from cpmodel_tables.wide_tables import with_long_rows
 
 _MOST_IDLE = 1 << 20
 """Maximum number of consecutive empty rows, or of comment lines above the header."""
@@ -115,7 +116,7 @@ class _Delimited:
         if not self._lines:
             raise without_rows(self._path)
         grid = Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
-        return with_numbers(grid)
+        return with_long_rows(with_numbers(grid))
 
     def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
         wanted = len(self._titles)

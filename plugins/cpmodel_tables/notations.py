@@ -11,6 +11,8 @@ from callpath_modeler.numerals import decimal_of
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "--", "—", "–", "?", "n.a."})
 """Cells without a value, in lower case."""
 
+_FIRST = 20
+"""Number of cells that are read first, because most columns of texts are no numbers."""
 _LONGEST = 64
 """Most characters of a number in one of these notations."""
 
@@ -75,12 +77,16 @@ def written_numbers(cells: Sequence[object], *, point: bool = True) -> Written |
     >>> written_numbers(["1,5", "12,25"]).values, written_numbers(["4x2"])
     ([1.5, 12.25], None)
     """
+    first = next((cell for cell in cells if isinstance(cell, str) and not is_missing(cell)), "")
+    if not any(map(str.isdigit, first)):
+        return None
     texts = [cell.strip() if isinstance(cell, str) else cell for cell in cells]
     there = [text for text in texts if isinstance(text, str) and not is_missing(text)]
-    if not there or max(map(len, there)) > _LONGEST:
+    if max(map(len, there)) > _LONGEST:
         return None
     for notation, unit, read in _notations(there, point=point):
         try:
+            _ = [read(text) for text in there[:_FIRST]]
             values = [_value(text, read) for text in texts]
         except (ValueError, OverflowError):
             continue

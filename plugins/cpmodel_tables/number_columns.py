@@ -11,12 +11,20 @@ from cpmodel_tables.notations import TIMES, is_missing, written_numbers
 from cpmodel_tables.title_words import is_cost, scale_name
 
 _UNIT = re.compile(r"[\[(]?\s*([A-Za-zµ%#/]{0,12})\.?\s*[\])]?")
+_WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
+_BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
+_MOST = 1000
+"""Number of cells that are examined for separators of thousands."""
+_FAR = 0.2
+"""Largest ratio of numbers with points to the others, from which on the points are unclear."""
 
 
 def with_numbers(grid: Grid) -> Grid:
     """Return a table whose columns of numbers in any notation have plain numbers."""
     grid = _without_units_row(grid)
-    texts = [title for title, cells in grid.columns.items() if as_numbers(cells) is None]
+    for title in grid.columns:
+        _refuse_unclear_points(grid, title)
+    texts = [title for title in grid.columns if grid.parsed(title) is None]
     if not texts:
         return grid
     point = any(
@@ -34,6 +42,30 @@ def with_numbers(grid: Grid) -> Grid:
         if found.unit == "s":
             units.setdefault(title, "s")
     return replace(grid, columns=columns, units=units)
+
+
+def _refuse_unclear_points(grid: Grid, title: str) -> None:
+    """Raise an error if points may separate thousands: 1.234 above 826 is 1234 or 1.234.
+
+    Raises
+    ------
+    InputError
+        If all cells with a point have three decimals, are far below the cells without a point, and
+        all cells without a point have three digits.
+    """
+    cells = grid.columns[title][:_MOST]
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    pointed = [text for text in texts if _WITH_POINT.fullmatch(text)]
+    others = [text for text in texts if not _WITH_POINT.fullmatch(text)]
+    if not pointed or not others or not all(map(_BELOW_THOUSAND.fullmatch, others)):
+        return
+    if max(map(float, pointed)) < _FAR * min(map(float, others)):
+        shown = pointed[0]
+        raise grid.error(
+            cells.index(shown),
+            f"{title}: {shown!r} may be {shown.replace('.', '')} or {shown}",
+            "write numbers without separators of thousands",
+        )
 
 
 def _without_units_row(grid: Grid) -> Grid:

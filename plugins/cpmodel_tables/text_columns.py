@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -20,6 +21,8 @@ _FUNCTION = re.compile(r"P?MPI_[A-Z]|\w+\(|\w+::\w|[\w>]->\w|!\$omp |\w+/\w+/\w|
 _IDENTIFIER = re.compile(r".*\d.*|.{12,}")
 _SIGNS = re.compile(r"[,<>=!]")
 _MOST_CASES = 50
+_MOST_NUMBERS = 10
+"""Number of columns of numbers whose values a column of texts may only label."""
 _FEW = 3
 
 
@@ -118,11 +121,12 @@ def _is_case(grid: Grid, title: str, scale: IntArray, scales: Sequence[str]) -> 
     once = len(np.unique(refined(scale, cells))) == distinct
     if not names_a_case(title) and (distinct > _MOST_CASES or _are_identifiers(cells, once=once)):
         return False
+    labelled = (other for other in grid.columns if other != title and other not in scales)
+    numeric = (other for other in labelled if grid.is_numeric(other))
     return not any(
         _is_constant(number, grid.columns[other])
         and len({*map(str, grid.columns[other])}) == distinct
-        for other in grid.columns
-        if other != title and other not in scales and grid.is_numeric(other)
+        for other in islice(numeric, _MOST_NUMBERS)
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from random import Random
 
 import pytest
 
-from callpath_modeler import loading
+from callpath_modeler import loading, pipeline
+from callpath_modeler.errors import UsageError
 
 PROCESSES = (
     "p", "np", "n", "ranks", "nranks", "procs", "nprocs", "processes", "Number of processes",
@@ -278,3 +280,109 @@ def test_info_says_what_each_column_is_used_for_and_how_to_change_it(write, run)
                              *shlex.split(options["CPU time (s)"])).out  # fmt: skip
     assert "Speedup" in run("rank", path, *one, "--target", "64", "-m", "Speedup").out
     assert run("info", path, *one, *shlex.split(options["#cores"])).status == 0
+
+
+@pytest.mark.parametrize(
+    ("titles", "name"),
+    [(("run1", "run2", "run3"), "time"), (("t_1", "t_2", "t_3"), "time"),
+     (("Time 1 [s]", "Time 2 [s]", "Time 3 [s]"), "time"), (("rep 0", "rep 1", "rep 2"), "time")],
+)  # fmt: skip
+def test_one_column_per_repetition_holds_repetitions(write, titles, name):
+    lines = [f"{p},{t},{t + 1},{t + 2}" for p, t in zip(SCALES, TIMES, strict=True)]
+    experiment = loading.load(write("\n".join([",".join(["cores", *titles]), *lines]) + "\n"))
+    assert [run.repetition for run in experiment.runs] == [1, 2, 3] * 5
+    assert experiment.values(name)[0, :3].tolist() == [100, 101, 102]
+
+
+@pytest.mark.parametrize("titles", ["1,2,4,8,16", "p=1,p=2,p=4,p=8,p=16", "np1,np2,np4,np8,np16"])
+def test_one_column_per_scale_holds_times(write, titles):
+    rows = [f"{name},{','.join(str(k * t) for t in TIMES)}" for k, name in ((1, "f"), (2, "g"))]
+    experiment = loading.load(write("\n".join([f"region,{titles}", *rows]) + "\n"))
+    assert experiment.points("p").tolist() == [*SCALES]
+    assert experiment.values("time").tolist() == [[*TIMES], [2 * t for t in TIMES]]
+
+
+def test_points_that_may_separate_thousands_are_refused(write, run):
+    path = write("np;time\n1;1.234\n2;1.051\n4;826\n8;600\n")
+    run("rank", path, "--target", "64").fails(3, "line 2: time: '1.234' may be 1234 or 1.234")
+    assert loading.load(write("np;time\n1;1.234\n2;1.051\n4;0.826\n8;0.6\n"))
+
+
+def generated_table(random):
+    """Return the text of a table, its ending, its scales and times, repetitions and case."""
+    title, (time, factor) = random.choice(PROCESSES), random.choice(UNITS_OF_TITLES)
+    scales = [2**k for k in range(random.randint(0, 3), random.randint(5, 9))]
+    times = [random.choice([100.0, 5.0, 1234.5]) * (1 / p + 0.01) for p in [*scales]]
+    times.sort(reverse=True)
+    further = set(random.sample(FURTHER, random.randint(0, 3)))
+    case = random.choice(["input", "Matrix Size", "machine", "colour"])
+    rows = []
+    for kind in ("small", "large") if "case" in further else ("small",):
+        for p, t in zip(scales, times, strict=True):
+            for r in range(3 if "run" in further else 1):
+                value = t * (7 if kind == "large" else 1)
+                row = {title: p, time: f"{value / factor:.9g}"}
+                extra = {
+                    "case": (case, kind), "run": ("run", r + 1), "size": ("grid size", 1000),
+                    "speedup": ("Speedup", round(times[0] / t, 3)),
+                    "efficiency": ("Efficiency (%)", f"{100 * times[0] / t / p:.3f}"),
+                    "cluster": ("cluster", "fritz"), "date": ("date", f"2024-01-{1 + p % 28:02}"),
+                    "host": ("host", f"node{random.randint(1, 99)}"),
+                    "cpu": ("CPU time (s)", f"{value * p:.6g}"),
+                    "parts": ("comm (s)", f"{value / 5:.9g}"),
+                }  # fmt: skip
+                row |= dict(extra[each] for each in sorted(further))
+                rows.append(row)
+    titles = random.sample([*rows[0]], len(rows[0]))
+    cells = [[str(row[each]) for each in titles] for row in rows]
+    lines = [titles, *cells]
+    kind = random.choice([",", ";", "\t", "markdown", "spaces"])
+    if kind == "markdown":
+        head, *body = (f"| {' | '.join(line)} |" for line in lines)
+        text = "\n".join(["# Scaling", "", head, "|---" * len(titles) + "|", *body])
+    elif kind == "spaces":
+        text = "\n".join("".join(cell.ljust(24) for cell in line).rstrip() for line in lines)
+    else:
+        text = "\n".join(kind.join(line) for line in lines)
+    ending = {"markdown": ".md", "spaces": ".txt"}.get(kind, ".csv")
+    return text + "\n", ending, scales, times, 3 if "run" in further else 1, (
+        case if "case" in further else None
+    )  # fmt: skip
+
+
+UNITS_OF_TITLES = (("time", 1), ("Time (s)", 1), ("wall_time", 1), ("elapsed [ms]", 1e-3),
+                   ("Runtime (min)", 60), ("total time", 1), ("duration_us", 1e-6),
+                   ("t[s]", 1), ("Wall clock time (sec)", 1), ("seconds", 1))  # fmt: skip
+FURTHER = (
+    "case",
+    "run",
+    "size",
+    "speedup",
+    "efficiency",
+    "cluster",
+    "date",
+    "host",
+    "cpu",
+    "parts",
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_generated_tables_are_read_right_or_asked_about(tmp_path, seed):
+    random = Random(seed)
+    for k in range(50):
+        text, ending, scales, times, repetitions, case = generated_table(random)
+        path = tmp_path / f"table{ending}"
+        path.write_text(text)
+        options = None
+        if case:
+            with pytest.raises(UsageError, match=f"2 cases of '{case}'"):
+                pipeline.fit(loading.load(path))
+            options = loading.LoadOptions(where=f"{case}=small")
+        experiment = loading.load(path, options)
+        (parameter,) = experiment.parameters
+        total = experiment.columns[experiment.metric().name].total
+        assert parameter.values == tuple(scales), (k, text)
+        expected = [t for t in times for _ in range(repetitions)]
+        assert total == pytest.approx(expected, rel=1e-6), (k, text)
+        assert experiment.scaling == "strong", (k, text)
