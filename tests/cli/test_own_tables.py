@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -386,3 +387,27 @@ def test_generated_tables_are_read_right_or_asked_about(tmp_path, seed):
         expected = [t for t in times for _ in range(repetitions)]
         assert total == pytest.approx(expected, rel=1e-6), (k, text)
         assert experiment.scaling == "strong", (k, text)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "your-table.md"
+SHAPES = re.findall(r"^```text (\S+)\n(.*?)^```$.*?^(Result|Question): (.*?)(?:\n\n|\Z)",
+                    PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "kind", "told"), SHAPES, ids=[s[0] for s in SHAPES])
+def test_the_page_says_what_comes_out_of_each_table(write, run, name, text, kind, told):
+    path = write(text, name)
+    if kind == "Question":
+        run("rank", path, "--target", "64").fails(2, told.strip())
+        return
+    experiment = loading.load(path)
+    scale, values = re.match(r"scale `(.*?)` = ([0-9, ]+);", told).groups()
+    scales = {run.parameters[scale] for run in experiment.runs}
+    assert sorted(scales) == [*map(float, values.split(","))]
+    assert experiment.metric().name == re.search(r"metric `(.*?)`", told)[1]
+    paths = [experiment.tree.path(row) for row in range(len(experiment.tree))]
+    assert paths == re.findall(r"`(.*?)`", told.partition("call paths")[2])
+
+
+def test_the_page_has_ten_tables():
+    assert len(SHAPES) == 10
