@@ -19,6 +19,7 @@ from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.layout import is_table
 from cpmodel_tables.number_columns import with_numbers
 from cpmodel_tables.text import first_text, opened_text
+from cpmodel_tables.unused_rows import without_footers
 from cpmodel_tables.wide_tables import with_long_rows
 
 _MOST_IDLE = 1 << 20
@@ -90,7 +91,10 @@ class _Delimited:
         if self._is_padded:
             rows = [[*map(str.strip, row)] for row in rows]
         if {*map(len, rows)} != {len(self._titles)}:
-            self._refuse_lengths(rows, lines)
+            kept = [k for k, row in enumerate(rows) if not self._is_comment(row)]
+            rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+            if {*map(len, rows)} - {len(self._titles)}:
+                self._refuse_lengths(rows, lines)
         cells = (
             [csv_text(cell) if cell[:1] == "'" else cell for cell in column]
             for column in zip(*rows, strict=True)
@@ -116,7 +120,11 @@ class _Delimited:
         if not self._lines:
             raise without_rows(self._path)
         grid = Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
-        return with_long_rows(with_numbers(grid))
+        return with_long_rows(with_numbers(without_footers(grid)))
+
+    def _is_comment(self, row: Sequence[str]) -> bool:
+        """Return whether a row of another length is a comment."""
+        return len(row) != len(self._titles) and row[0].lstrip().startswith(("#", "%"))
 
     def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
         wanted = len(self._titles)

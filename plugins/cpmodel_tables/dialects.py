@@ -17,6 +17,7 @@ _WIDE_GAP = re.compile(r"\s{2,}|\t")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _MOST_LINES = 200
 """Number of lines that tell the dialect."""
+_MOST_HEADING = 10
 _LONGEST = 1 << 16
 
 Row = tuple[list[str], int]
@@ -65,8 +66,24 @@ def dialect_of(text: str, is_table: Callable[[list[str]], bool]) -> Dialect:
     if spaced is not None:
         return spaced
     delimiter = max(_DELIMITERS, key=rows[0].count)
+    heading = _lines_of_heading(rows, is_table)
+    if heading:
+        rows = rows[heading:]
+        delimiter = max(_DELIMITERS, key=rows[0].count)
+        return Dialect(delimiter, first=1 + lines.index(rows[0]))
     titles = _commented(lines, rows, lambda line: _fields(line, delimiter))
     return Dialect(delimiter, titles)
+
+
+def _lines_of_heading(rows: list[str], is_table: Callable[[list[str]], bool]) -> int:
+    """Return the number of lines of free text above the titles, which have no delimiter."""
+    for number, line in enumerate(rows[:_MOST_HEADING]):
+        if any(delimiter in line for delimiter in _DELIMITERS):
+            delimiter = max(_DELIMITERS, key=line.count)
+            below = rows[number + 1 : number + 3]
+            has_rows = bool(below) and all(delimiter in each for each in below)
+            return number if has_rows and is_table(_fields(line, delimiter)) else 0
+    return 0
 
 
 def rows_of(lines: Iterable[str], dialect: Dialect) -> Iterator[Row]:

@@ -38,6 +38,7 @@ from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 from cpmodel_tables.text_columns import case_key
 from cpmodel_tables.title_words import part_name, unit_of_time
+from cpmodel_tables.unused_rows import without_failures, without_gaps
 
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
@@ -128,8 +129,10 @@ def runs_of_grid(
     InputError
         If the table does not contain measurements.
     """
-    layout = layout or layout_of(grid)
     findings = [*noticed]
+    if layout is None:
+        grid, layout, left_out = _used_rows(grid)
+        findings += left_out
     if layout.left_out:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
@@ -139,6 +142,17 @@ def runs_of_grid(
         findings.append(Finding("CPM165", str(grid.path), titles, len(layout.callpath)))
     roles = _of_runs(grid, layout, path)
     return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
+
+
+def _used_rows(grid: Grid) -> tuple[Grid, TableLayout, list[Finding]]:
+    """Return a table without rows that are no runs, its layout, and findings about these rows."""
+    grid, failed = without_failures(grid)
+    layout = layout_of(grid)
+    if layout.program is None:
+        return grid, layout, failed
+    first = layout.program.total or layout.values[0]
+    grid, gaps = without_gaps(grid, first, layout.parameters)
+    return grid, layout_of(grid) if gaps else layout, [*failed, *gaps]
 
 
 def _records(

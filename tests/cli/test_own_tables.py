@@ -411,3 +411,27 @@ def test_the_page_says_what_comes_out_of_each_table(write, run, name, text, kind
 
 def test_the_page_has_ten_tables():
     assert len(SHAPES) == 10
+
+
+ROWS = "".join(f"{p},{t}\n" for p, t in zip(SCALES, TIMES, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"Strong scaling of the solver\nnp,time\n{ROWS}", None),
+        (f"np,time\n# first node\n{ROWS}", None),
+        (f"np,time\n{ROWS}Total,199.6\nmean,39.9\n", None),
+        (f"np,time\n{ROWS}32,N/A\n", "CPM101"),
+        (f"np,time,state\n{ROWS}".replace(".0\n", ".0,OK\n") + "32,1.0,FAILED\n", "CPM166"),
+    ],
+)
+def test_rows_that_are_no_runs_are_left_out(write, text, code):
+    lines = [line + "," * (text.splitlines()[0].count(",") - line.count(","))
+             if code == "CPM166" else line for line in text.splitlines()]  # fmt: skip
+    experiment = loading.load(write("\n".join(lines) + "\n"))
+    assert experiment.points("p").tolist() == [*SCALES]
+    assert experiment.values("time").tolist() == [[*TIMES]]
+    assert experiment.scaling == "strong"
+    codes = {finding.code for finding in experiment.findings} - {"CPM125"}
+    assert codes == ({code} if code else set())
