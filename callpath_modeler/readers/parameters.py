@@ -27,6 +27,8 @@ SCALE_REFUSED = "CPM183"
 """Code of findings about an untrusted file that replaces the number of processes."""
 
 METADATA = "metadata:"
+COLUMN = "column:"
+"""Prefix of a source that is a column of a table, by its title or by the name of its parameter."""
 NOT_USED = "none"
 SOURCES = ("name", "profile", *FROM_PROFILE.values(), NOT_USED)
 
@@ -97,6 +99,8 @@ def settle_parameters(
     refused = _refused_scale(runs, sources, scale_beside) if keeps_scale else []
     if refused:
         sources = {**sources, "p": FROM_PROFILE["p"]}
+    taken = {source.removeprefix(COLUMN) for source in sources.values() if COLUMN in source}
+    sources = {**dict.fromkeys(taken, NOT_USED), **sources}
     sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)
@@ -138,10 +142,11 @@ def _refused_scale(
 
 def check_source(name: str, source: str) -> None:
     """Raise `UsageError` if `source` is not a source of parameters."""
-    if source not in SOURCES and not source.startswith(METADATA):
+    if source not in SOURCES and not source.startswith((METADATA, COLUMN)):
         raise UsageError(
             f"unknown source {source!r} of parameter {name!r}",
-            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
+            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY, "
+            f"{COLUMN}TITLE",
         )
 
 
@@ -399,9 +404,23 @@ def _of_profile(run: _ProfileRun, name: str, origin: str) -> float | None:
         return None
     if origin == "profile":
         return run.stated.get(name)
+    if origin.startswith(COLUMN):
+        return _of_column(run, origin.removeprefix(COLUMN))
     if origin.startswith(METADATA):
         return _of_metadata(run, origin.removeprefix(METADATA))
     return float(getattr(run.extent, origin)) or None
+
+
+def _of_column(run: _ProfileRun, title: str) -> float:
+    if title in run.stated:
+        return run.stated[title]
+    if title in run.metadata and _is_number(run.metadata[title]):
+        return decimal_of(run.metadata[title])
+    known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]
+    raise UsageError(
+        f"{run.name}: no column {title!r} of numbers about the runs",
+        hint=f"columns: {', '.join(known) or 'none'}",
+    )
 
 
 def _of_metadata(run: _ProfileRun, key: str) -> float:

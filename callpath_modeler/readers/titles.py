@@ -36,8 +36,8 @@ _RATE = re.compile(r"[^\s/]++\s*+/\s*+\S++|%|[kMGTPE]?(flops|ips|teps|iops|dofs)
 """Units of rates and percentages."""
 _BENEFITS = frozenset(
     {"speedup", "efficiency", "throughput", "bandwidth", "performance", "speed", "fom", "merit",
-     "flops", "mflops", "gflops", "tflops", "pflops", "gflop", "tflop", "mcups", "gcups", "mlups",
-     "glups", "teps", "gteps", "iops", "fps"}
+     "mflops", "gflops", "tflops", "pflops", "gflop", "tflop", "mcups", "gcups", "mlups", "glups",
+     "teps", "gteps", "iops", "fps"}
 )  # fmt: skip
 """Words of quantities of which more is better."""
 _UNITS_OF_TIME = _DURATIONS | {

@@ -12,6 +12,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.readers.base import ColumnRole
+from callpath_modeler.readers.parameters import COLUMN
 from callpath_modeler.report.formats import Table, definitions_json
 from callpath_modeler.report.headline import left_out, scaling_words
 from callpath_modeler.report.layout import aligned, wrap
@@ -192,6 +193,8 @@ def _note(values: MetricValues, formula: str) -> str:
 
 def _origin(origin: str) -> str:
     named = {"name": "run name", "profile": "stated in the file"}
+    if origin.startswith(COLUMN):
+        return f"the column {origin.removeprefix(COLUMN)}"
     return named.get(origin, f"{origin} in the profile")
 
 

@@ -75,6 +75,8 @@ def _parameter(layout: TableLayout, title: str) -> ColumnRole:
     if title in layout.names:
         reason = "the only rising whole numbers, and the time falls"
         return ColumnRole(shown, f"scale: {name}", reason, exclude)
+    if not any(map(scale_name, layout.parameters)) and "p" not in layout.names.values():
+        exclude = f"--param {shell_word(f'p=column:{printable(name)}')}"
     return ColumnRole(shown, "parameter", "numbers that tell settings apart", exclude)
 
 

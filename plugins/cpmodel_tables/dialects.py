@@ -12,7 +12,7 @@ from callpath_modeler.numerals import decimal_of
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
-_RULE = re.compile(r"\|?[\s:|+=-]*-[\s:|+=-]*\|?")
+_RULE = frozenset("-+=|: \t")
 _WIDE_GAP = re.compile(r"\s{2,}|\t")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _MOST_LINES = 200
@@ -125,10 +125,14 @@ def _rows_in_bars(numbered: Iterator[tuple[int, str]], first: int) -> Iterator[R
         text = line.strip()
         if not text.startswith("|"):
             return
-        if not _RULE.fullmatch(text[:_LONGEST]):
+        if not _is_rule(text):
             cells = _cells(text)
             # Only the titles may begin with a number sign: "#cores".
             yield ([cells[0].lstrip("#"), *cells[1:]] if number == first else cells), number
+
+
+def _is_rule(text: str) -> bool:
+    return "-" in text and _RULE.issuperset(text)
 
 
 def _cells(text: str) -> list[str]:
@@ -141,8 +145,8 @@ def _first_in_bars(lines: list[str], is_table: Callable[[list[str]], bool]) -> i
     """Return the number of the line with the titles of a table in bars; 0 = there is none."""
     found = 0
     for number, (line, below) in enumerate(pairwise(lines), 1):
-        is_rule = below.strip().startswith("|") and _RULE.fullmatch(below.strip()) is not None
-        if not (line.strip().startswith("|") and is_rule and "-" in below):
+        is_rule = below.strip().startswith("|") and _is_rule(below.strip())
+        if not (line.strip().startswith("|") and is_rule):
             continue
         found = found or number
         if is_table(_cells(line.strip())):

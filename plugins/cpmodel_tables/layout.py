@@ -90,8 +90,9 @@ def layout_of(grid: Grid) -> TableLayout:
     stamps = search.take_stamps()
     if stamps and not search.has_scale():
         return _events(grid, search, stamps)
-    rising = search.rising_scale()
-    known = grid.parameters or grid.is_result or is_table(list(grid.columns)) or rising
+    scaling = search.rising_scales()
+    rising = scaling[0] if len(scaling) == 1 else None
+    known = grid.parameters or grid.is_result or is_table(list(grid.columns)) or scaling
     if not known:
         raise InputError(
             f"{grid.path}: not a table of measurements: {_described(search)}", hint=HINT
@@ -287,16 +288,16 @@ class _Search:
             return True
         return self.grid.texts_among_numbers(title) <= 1
 
-    def rising_scale(self) -> str | None:
-        """Return the only column of rising whole numbers beside a time; None = a scale is named."""
+    def rising_scales(self) -> list[str]:
+        """Return the columns of whole numbers that may be the scale, if no title names it."""
         if self.has_scale():
-            return None
+            return []
         costs = [t for t in self.free if words.is_cost(t) and self.grid.is_numeric(t)]
         passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
         others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]
         others = [t for t in others if self.free[t] not in passed]
         whole = [title for title in others if not is_rate(title) and self._is_rising(title)]
-        return whole[0] if len(whole) == 1 and costs else None
+        return whole if costs else []
 
     def _is_rising(self, title: str) -> bool:
         if self.grid.texts_among_numbers(title):

@@ -21,7 +21,7 @@ _PLAIN = re.compile(_NUMBER)
 _POWER = re.compile(rf"(?:({_NUMBER})\s*[x*×·]\s*)?(\d+)\s*(?:\^|\*\*)\s*(-?\d+)")
 _DEVIATION = re.compile(rf"({_NUMBER})\s*(?:±|\+/?-)\s*{_NUMBER}\s*(%?)(?:\s*([a-zµ]+\.?))?")
 _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d(?:\.\d*)?)")
-_SPAN = re.compile(r"(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+(?:\.\d*)?)s)?")
+_SPAN = re.compile(r"(?:(\d++)d)?(?:(\d++)h)?(?:(\d++)m(?:in)?)?(?:(\d++(?:\.\d*+)?)s)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s*([A-Za-zµ%]+)\.?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:[,'’  \u202f]\d{3})+(?:\.\d+)?")
 _GERMAN = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?")
@@ -185,7 +185,7 @@ def _duration(text: str) -> float:
     quantity = _QUANTITY.fullmatch(text)
     if quantity and quantity[2].lower() in TIMES:
         return decimal_of(quantity[1]) * TIMES[quantity[2].lower()]
-    span = _SPAN.fullmatch(text)
+    span = _SPAN.fullmatch("".join(text.split()))
     if span and any(span.groups()):
         days, hours, minutes, seconds = (float(part or 0) for part in span.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -10,7 +10,7 @@ from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.notations import TIMES, is_missing, written_numbers
 from cpmodel_tables.title_words import is_cost, scale_name
 
-_UNIT = re.compile(r"[\[(]?\s*([A-Za-zµ%#/]{0,12})\.?\s*[\])]?")
+_UNIT = re.compile(r"[A-Za-zµ%#/]{0,12}")
 _WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
 _MOST = 1000
@@ -79,7 +79,7 @@ def _without_units_row(grid: Grid) -> Grid:
         return grid
     units = dict(grid.units)
     for title in numeric:
-        unit = _unit_of(firsts[title])
+        unit = "" if is_missing(firsts[title]) else _unit_of(firsts[title])
         if unit and (unit.lower() not in TIMES or is_cost(title) or "t" in title.lower()):
             units.setdefault(title, unit)
     return replace(grid, columns=rest, lines=grid.lines[1:], units=units)
@@ -90,9 +90,8 @@ def _has_numbers(cells: Sequence[object]) -> bool:
 
 
 def _unit_of(cell: object) -> str:
-    found = _UNIT.fullmatch(str(cell or "").strip())
-    return found[1] if found and str(cell).strip() != "-" else ""
+    return str(cell or "").strip(" \t[]()").rstrip(".")
 
 
 def _is_unit(cell: object) -> bool:
-    return is_missing(cell) or bool(isinstance(cell, str) and _UNIT.fullmatch(cell.strip()))
+    return is_missing(cell) or _UNIT.fullmatch(_unit_of(cell)) is not None

@@ -16,7 +16,7 @@ from cpmodel_tables.grid import Grid
 from cpmodel_tables.grouped_rows import numbered, refined
 from cpmodel_tables.title_words import plain
 
-_FUNCTION = re.compile(r"P?MPI_[A-Z]|\w+\(|\w+::\w|[\w>]->\w|!\$omp |\w+/\w+/\w|\w;\w")
+_FUNCTION = re.compile(r"MPI_[A-Z]|\w\(|\w::\w|[\w>]->\w|!\$omp |\w;\w")
 """Texts that only call paths contain."""
 _IDENTIFIER = re.compile(r".*\d.*|.{12,}")
 _SIGNS = re.compile(r"[,<>=!]")

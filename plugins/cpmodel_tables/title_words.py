@@ -98,7 +98,7 @@ _PARTIAL = frozenset(
         "step",
     }
 )
-_BRACKETS = re.compile(r"\s*[\[(][^\[(\])]*[\])]")
+_BRACKETS = re.compile(r"(?<!\s)\s*[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 

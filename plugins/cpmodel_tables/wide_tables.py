@@ -14,7 +14,7 @@ from cpmodel_tables.lists import REPETITION
 from cpmodel_tables.title_words import is_cost, plain, scale_name
 
 _NUMBERED = re.compile(r"([A-Za-z][A-Za-z _-]*?)[\s_#-]*(\d{1,4})\s*([\[(][^\[(\])]*[\])])?")
-_SCALE = re.compile(r"([A-Za-z]*)\s*[=_]?\s*(\d{1,9})\s*([A-Za-z]*)")
+_SCALE = re.compile(r"([A-Za-z]*)[=_]?(\d{1,9})([A-Za-z]*)")
 _TIMES = frozenset({"t", "time", "seconds", "wall", "walltime", "elapsed", "runtime"})
 _FEWEST_SCALES = 3
 VALUE = "time"
@@ -80,7 +80,7 @@ def _is_repeated(stem: str) -> bool:
 def _scales(grid: Grid) -> _Group | None:
     titles, numbers, names = [], [], set()
     for title in grid.columns:
-        parts = _SCALE.fullmatch(title.strip())
+        parts = _SCALE.fullmatch("".join(title.split()))
         word = (parts[1] or parts[3]) if parts else ""
         name = "p" if not word else scale_name(word)
         if parts and name and not (parts[1] and parts[3]) and grid.is_numeric(title):

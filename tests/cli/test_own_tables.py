@@ -435,3 +435,20 @@ def test_rows_that_are_no_runs_are_left_out(write, text, code):
     assert experiment.scaling == "strong"
     codes = {finding.code for finding in experiment.findings} - {"CPM125"}
     assert codes == ({code} if code else set())
+
+
+@pytest.mark.parametrize("head", ["foo,bar,time", "workers,GPUs,time", "column,bar,elapsed"])
+def test_an_option_makes_a_column_the_number_of_processes(write, run, head):
+    first, second, _ = head.split(",")
+    path = write(
+        f"{head}\n" + "".join(f"{p},{3 * p},{t}\n" for p, t in zip(SCALES, TIMES, strict=True))
+    )
+    for title, factor in ((first, 1), (second, 3)):
+        options = loading.LoadOptions(
+            loading.ReadOptions(parameter_sources={"p": f"column:{title}"})
+        )
+        experiment = loading.load(path, options)
+        assert experiment.points("p").tolist() == [factor * p for p in SCALES]
+        assert experiment.scaling == "strong"
+    run("info", path, "--param", "p=column:wrong").fails(2, "no column 'wrong' of numbers", first)
+    run("info", path, "--param", "p=wrong").fails(2, "unknown source 'wrong'", "column:TITLE")
