@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.name_words import NameWord, word_of
 from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
@@ -103,7 +104,8 @@ def layout_of(grid: Grid) -> TableLayout:
     repetition = search.take(words.REPETITION_TITLES, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
     numeric = [title for title in _without(search.free, told) if search.is_numeric(title)]
-    scales = [title for title in search.free if scale_name(title)] or ([rising] if rising else [])
+    scales = [title for title in search.free if search.is_scale(title)]
+    scales = scales or ([rising] if rising else [])
     texts = search.take_texts([title for title in scales if title in numeric] or told)
     numeric = [title for title in numeric if title in search.free]
     values = search.values(metric, numeric)
@@ -257,10 +259,19 @@ class _Search:
 
     def has_scale(self) -> bool:
         """Return whether a column tells the scale of each run."""
-        told = (title for title in self.free if scale_name(title))
+        told = (title for title in self.free if self.is_scale(title))
         return bool(self.grid.parameters) or any(
             is_processes(title) or self.grid.is_numeric(title) for title in told
         )
+
+    def is_scale(self, title: str) -> bool:
+        """Return whether a column counts workers: its title says so, and its numbers are whole."""
+        if is_processes(title):
+            return True
+        if not scale_name(title):
+            return False
+        column = self.grid.parsed(title)
+        return column is None or bool((column == np.round(column))[np.isfinite(column)].all())
 
     def take_texts(self, scales: Sequence[str]) -> TextColumns:
         """Return the roles of the columns of texts, and remove them from the free ones."""
@@ -298,6 +309,26 @@ class _Search:
         others = [t for t in others if self.free[t] not in passed]
         whole = [title for title in others if not is_rate(title) and self._is_rising(title)]
         return whole if costs else []
+
+    def _is_of_the_time(self, title: str, setting: IntArray) -> bool:
+        """Return whether a column without a known title is a result instead of a parameter.
+
+        Results have one value at each setting of the parameters before, and are not whole.
+        """
+        if words.is_activity(title) and not self._is_scale_beside(title):
+            return True
+        column = self.grid.parsed(title)
+        if column is None or self.is_scale(title) or word_of(title) is NameWord.SIZE:
+            return False
+        there = column[np.isfinite(column)]
+        number = len(np.unique(refined(setting, self.grid.columns[title])))
+        varies = len(np.unique(there)) > 1
+        return varies and number == len(np.unique(setting)) > 1 and bool(np.any(there % 1))
+
+    def _is_scale_beside(self, title: str) -> bool:
+        """Return whether a column such as ``MPI`` counts workers because no other column does."""
+        others = (each for each in self.free if each != title and self.is_scale(each))
+        return self.is_scale(title) and not any(map(self.grid.is_numeric, others))
 
     def _is_rising(self, title: str) -> bool:
         if self.grid.texts_among_numbers(title):
@@ -352,10 +383,12 @@ class _Search:
             filled = len(np.unique(paths * settings + setting_of))
             full = (int(paths.max()) + 1) * settings
             telling = paths.any() or order[title] < first
+            if not callpath and title != rising and self._is_of_the_time(title, setting):
+                continue
             if (
                 is_processes(title)
                 or title == rising
-                or scale_name(title)
+                or self.is_scale(title)
                 or self.free[title] in words.COUNTS
                 or (telling and filled > _FILLED * full)
             ):

@@ -6,8 +6,10 @@ import re
 from enum import StrEnum
 
 from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.name_words import REPETITIONS, NameWord, word_of
-from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
+from callpath_modeler.readers.titles import is_measured, is_processes, is_rate, read_title
+from cpmodel_tables.notations import TIMES
 
 CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
 REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
@@ -71,7 +73,15 @@ _TOTALS = frozenset(
 _TIMES = _TOTALS | {
     "time", "times", "t", "zeit", "temps", "tiempo", "tempo", "seconds", "secs", "sec", "latency"
 }  # fmt: skip
+_ACTIVITIES = frozenset(
+    {"comp", "compute", "computation", "calc", "comm", "communication", "mpi", "io", "wait",
+     "waiting", "sync", "barrier", "halo", "exchange", "init", "initialization", "setup", "solve",
+     "assembly", "fft", "force", "forces", "pair", "neigh", "kspace", "output", "overhead", "other",
+     "rest", "finalize", "idle", "transfer", "copy"}
+)  # fmt: skip
+"""Titles of parts of the run time, also without a unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
+_FILLERS = frozenset({"execution", "exec", "expended", "used", "in", "taken", "s", "ms", "us"})
 _PARTIAL = frozenset(
     {
         "per",
@@ -131,9 +141,13 @@ def scale_name(title: str) -> str | None:
 
     >>> [scale_name(title) for title in ("MPI ranks", "#cores", "No. of nodes", "tasks per node")]
     ['p', 'cores', 'nodes', None]
+    >>> [scale_name(title) for title in ("MPI (s)", "CPU [%]", "Processes [#]")]
+    [None, None, 'p']
     """
     if is_processes(title):
         return "p"
+    if any(map(_is_unit, _BRACKETS.findall(title))):
+        return None
     if worker_parameter([title]) is None:
         return "threads" if word_of(title) is NameWord.THREADS else None
     if worker_parameter([title, "p"]) == title or word_of(title) is NameWord.PROCESSES:
@@ -141,6 +155,12 @@ def scale_name(title: str) -> str | None:
         return "p"
     words = re.findall(r"[^\W\d_]+", _CAMEL.sub(" ", _BRACKETS.sub("", title)))
     return title if len(words) < 2 and title.isidentifier() else (words or [title])[-1]
+
+
+def _is_unit(bracket: str) -> bool:
+    """Return whether a bracket states a unit of a measured quantity, as in ``MPI (s)``."""
+    note = bracket.strip(" \t[]()").lower().rstrip(".")
+    return note in TIMES or "%" in note or "/" in note or base_unit(note)[0] in {"s", "B", "W", "J"}
 
 
 def is_stamp(title: str) -> bool:
@@ -169,8 +189,6 @@ def unit_of_time(title: str) -> str:
     >>> unit_of_time("Time Expended(ms.)"), unit_of_time("time [h]"), unit_of_time("grid [cells]")
     ('ms', 'h', '')
     """
-    from cpmodel_tables.notations import TIMES
-
     notes = (note.strip(" ()[]").lower().rstrip(".") for note in _BRACKETS.findall(title))
     return next((note for note in notes if note in TIMES and note not in {"m", "d"}), "")
 
@@ -183,8 +201,14 @@ def place_of(title: str) -> Place:
     """
     if is_rate(title):
         return Place.RATE
+    if is_activity(title):
+        return Place.PART
     words = {*re.findall(r"[a-z]+", _CAMEL.sub(" ", plain(title)).lower())}
-    if not is_cost(title) or _is_count(title, words):
+    return _place_of_cost(title, words) if is_cost(title) else Place.COUNT
+
+
+def _place_of_cost(title: str, words: set[str]) -> Place:
+    if _is_count(title, words):
         return Place.COUNT
     if words & _PARTIAL:
         return Place.AVERAGE
@@ -200,11 +224,19 @@ def place_of(title: str) -> Place:
 
 
 def _is_count(title: str, words: set[str]) -> bool:
-    from callpath_modeler.readers.titles import read_title
-
     if unit_of_time(title) or words & _TIMES:
         return False
     return read_title(title).unit != "s"
+
+
+def is_activity(title: str) -> bool:
+    """Return whether a title names only a part of the run time, such as ``comm``.
+
+    >>> [is_activity(title) for title in ("comm", "MPI", "halo exchange", "MPI ranks", "comm size")]
+    [True, True, True, False, False]
+    """
+    words = {*plain(title).split()}
+    return bool(words) and words <= _ACTIVITIES
 
 
 def part_name(title: str) -> str:

@@ -452,3 +452,21 @@ def test_an_option_makes_a_column_the_number_of_processes(write, run, head):
         assert experiment.scaling == "strong"
     run("info", path, "--param", "p=column:wrong").fails(2, "no column 'wrong' of numbers", first)
     run("info", path, "--param", "p=wrong").fails(2, "unknown source 'wrong'", "column:TITLE")
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["np,compute (s),MPI (s),total (s)", "np,comp,MPI,total", "np,solve,halo exchange,wall time"],
+)
+def test_parts_before_the_total_are_no_parameters(write, head):
+    rows = [f"{p},{t * 0.75},{t / 4},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    for lines in (rows, [f"{p},{90 // p},{10 // p},{100 // p}" for p in (1, 2, 5, 10)]):
+        experiment = loading.load(write("\n".join([head, *lines]) + "\n"))
+        assert [parameter.name for parameter in experiment.parameters] == ["p"]
+        assert len(experiment.tree) == 3
+
+
+def test_shares_of_a_processor_are_no_scale(write):
+    rows = [f"{p},{90 // p},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
+    experiment = loading.load(write("\n".join(["np,CPU (%),time", *rows]) + "\n"))
+    assert [parameter.name for parameter in experiment.parameters] == ["p"]
