@@ -95,6 +95,8 @@ class _Delimited:
             rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
             if {*map(len, rows)} - {len(self._titles)}:
                 self._refuse_lengths(rows, lines)
+            if not rows:
+                return
         cells = (
             [csv_text(cell) if cell[:1] == "'" else cell for cell in column]
             for column in zip(*rows, strict=True)

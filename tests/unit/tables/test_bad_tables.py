@@ -21,6 +21,7 @@ GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
     [
         ("", "empty file"),
         ("callpath,p,time\n", "the table has no rows"),
+        ("callpath,p,time\n# nothing\n", "the table has no rows"),
         (GOOD + "main,8\n", "line 5: 2 fields, but the header has 3"),
         (GOOD + "main,8,12x\n", "line 5: time: '12x' is not a number"),
         (GOOD + "main,eight,1\n", "line 5: p: 'eight' is not a number"),
