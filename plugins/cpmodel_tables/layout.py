@@ -128,7 +128,8 @@ def layout_of(grid: Grid) -> TableLayout:
     used = {*texts.callpath, *parameters, *values, run}
     left_out = tuple(title for title in search.free if title not in used)
     has_rows = bool(texts.callpath) or metric is not None or grid.is_result
-    program = None if has_rows or told else values_of_program(grid, values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        program = None if has_rows or told else values_of_program(grid, values)
     return TableLayout(
         callpath=texts.callpath,
         parameters=tuple(parameters),

@@ -285,7 +285,9 @@ def _values(
     """Return titles of values, the title and value of each row, and units by title."""
     rows = len(grid.lines)
     if layout.program is not None:
-        return _values_of_program(grid, layout.program)
+        # Infinite values are removed when runs are read.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _values_of_program(grid, layout.program)
     columns = [grid.numbers(title) for title in layout.values]
     if layout.metric is None:
         titles = list(layout.values)

@@ -165,6 +165,13 @@ def test_a_directory_of_tables_is_an_experiment(tmp_path):
     assert found == [("CPM164", "empty.csv, notes.csv")]
 
 
+def test_endless_totals_and_parts_raise_no_warning(load):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        experiment = load("a.csv", "p,comm (s),total (s)\n2,1,inf\n4,1e308,1e308\n8,inf,inf\n")
+    assert "CPM117" in {finding.code for finding in experiment.findings}
+
+
 def test_a_number_of_processes_below_one_is_no_bug(load):
     assert "p is not positive" in load("a.csv", GOOD + "main,-8,1\n").scaling_reason
 
