@@ -98,6 +98,16 @@ def layout_of(grid: Grid) -> TableLayout:
         raise InputError(
             f"{grid.path}: not a table of measurements: {_described(search)}", hint=HINT
         )
+    return _layout(grid, search, rising)
+
+
+def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
+    """Return the role of every column of a table of measurements.
+
+    Parameters
+    ----------
+    rising : column of the scale if no title names it; None = a title does
+    """
     metric = search.take(words.METRICS)
     unit = search.take(words.UNITS)
     run = search.take(words.RUNS, numeric=False)
@@ -108,13 +118,11 @@ def layout_of(grid: Grid) -> TableLayout:
     scales = scales or ([rising] if rising else [])
     texts = search.take_texts([title for title in scales if title in numeric] or told)
     numeric = [title for title in numeric if title in search.free]
-    values = search.values(metric, numeric)
-    parameters = told
+    values, parameters = search.values(metric, numeric), told
     if not told:
         rest = _without(numeric, values)
         parameters, others = search.parameters(rest, values, texts.callpath, rising)
-        if metric is None:
-            values = [*values, *others]
+        values = [*values, *others] if metric is None else values
         if not values:
             values = search.unnamed_values(parameters)
             parameters = _without(parameters, values)

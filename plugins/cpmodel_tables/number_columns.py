@@ -13,6 +13,8 @@ from cpmodel_tables.title_words import is_cost, scale_name
 _UNIT = re.compile(r"[A-Za-zµ%#/]{0,12}")
 _WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
+_FIRST = 100
+"""Number of cells that tell whether a column has numbers."""
 _MOST = 1000
 """Number of cells that are examined for separators of thousands."""
 _FAR = 0.2
@@ -86,7 +88,10 @@ def _without_units_row(grid: Grid) -> Grid:
 
 
 def _has_numbers(cells: Sequence[object]) -> bool:
-    return as_numbers(cells[:100]) is not None and not all(map(is_missing, cells[:100]))
+    first = cells[:_FIRST]
+    if all(map(is_missing, first)):
+        return False
+    return as_numbers(first) is not None or written_numbers(first) is not None
 
 
 def _unit_of(cell: object) -> str:

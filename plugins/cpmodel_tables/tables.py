@@ -39,6 +39,7 @@ from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 from cpmodel_tables.text_columns import case_key
 from cpmodel_tables.title_words import part_name, unit_of_time
 from cpmodel_tables.unused_rows import without_failures, without_gaps
+from cpmodel_tables.wide_tables import may_be_wide
 
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
@@ -87,7 +88,7 @@ def _match_of_text(text: str, *, is_page: bool) -> Match:
     is_page : whether the text is a page beside the runs of a directory, which is no run itself
     """
     titles = titles_of_delimited(text)
-    if len(titles) > 1 and is_table(titles):
+    if len(titles) > 1 and (is_table(titles) or may_be_wide(titles)):
         return Match.NAME if is_page else Match.CONTENT
     return Match.NAME if may_be_table(titles) else Match.NO
 

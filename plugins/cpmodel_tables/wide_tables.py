@@ -52,6 +52,21 @@ def with_long_rows(grid: Grid) -> Grid:
     return replace(grid, columns=columns, lines=np.repeat(grid.lines, copies))
 
 
+def may_be_wide(titles: Sequence[str]) -> bool:
+    """Return whether titles are those of one column per repetition or per scale.
+
+    >>> may_be_wide(["nodes", "run1", "run2"]), may_be_wide(["region", "p=2", "p=4", "p=8"])
+    (True, True)
+    >>> may_be_wide(["name", "2023", "2024"])
+    False
+    """
+    numbered = [parts[1] for title in titles if (parts := _NUMBERED.fullmatch(title))]
+    found = (_SCALE.fullmatch("".join(title.split())) for title in titles)
+    scales = [parts for parts in found if parts and scale_name(parts[1] or parts[3] or "-")]
+    has_scale = any(map(scale_name, titles))
+    return (sum(map(_is_repeated, numbered)) > 1 and has_scale) or len(scales) >= _FEWEST_SCALES
+
+
 def _repetitions(grid: Grid) -> _Group | None:
     if not any(map(scale_name, grid.columns)) and "n" not in map(plain, grid.columns):
         return None
