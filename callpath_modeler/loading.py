@@ -58,7 +58,12 @@ from callpath_modeler.readers.assemble import (
     outcomes_of,
     without_repeats,
 )
-from callpath_modeler.readers.base import Agreement, VerifyingReader
+from callpath_modeler.readers.base import (
+    Agreement,
+    ColumnRole,
+    ExplainingReader,
+    VerifyingReader,
+)
 from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
@@ -708,6 +713,16 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
             replace(file, parameters=parameters, repetition=run.repetition if run else None)
         )
     return write_manifest(told, directory)
+
+
+def column_roles(sources: Sequence[str | Path], options: LoadOptions) -> Sequence[ColumnRole]:
+    """Return the roles of the columns of a single table; none for other sources."""
+    paths = _expand(sources)
+    if len(paths) != 1 or not paths[0].is_file() or store.is_stored(paths[0]):
+        return ()
+    reader = Registry.of_installed(options.reader).find(paths[0])
+    with naming_the_reader(reader, paths[0]):
+        return reader.explain(paths[0]) if isinstance(reader, ExplainingReader) else ()
 
 
 def verify(

@@ -78,6 +78,7 @@ class _Run(msgspec.Struct):
     reduction: Reduction
     values: dict[str, _Values]
     findings: list[Finding]
+    cases: list[str] = []
 
 
 class _Profile(msgspec.Struct):
@@ -198,6 +199,7 @@ def _run(run: ReadRun, trees: _Trees) -> _Run:
         run.reduction,
         values,
         list(run.findings),
+        list(run.cases),
     )
 
 
@@ -304,6 +306,7 @@ def _read_run(run: _Run, trees: Sequence[CallTree]) -> ReadRun:
         reduction=run.reduction,
         values={name: _reduced(found, len(tree)) for name, found in run.values.items()},
         findings=tuple(run.findings),
+        cases=tuple(run.cases),
     )
 
 

@@ -89,7 +89,10 @@ def command(
     if form == TABLE:
         width = output.style(console).width
         output.write_lines(
-            console, diagnostics_text(findings, width) if diagnostics else info_text(read)
+            console,
+            diagnostics_text(findings, width)
+            if diagnostics
+            else info_text(read, loading.column_roles(study.sources, study.load_options)),
         )
     else:
         output.write_table(console, info_table(read))

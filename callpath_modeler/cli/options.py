@@ -163,7 +163,7 @@ _LOAD = (
         multiple=True,
         callback=_every_parameter,
         help="Source of a parameter: name (or column; default), profile, processes, threads, "
-        "nodes, metadata:KEY, none.",
+        "nodes, metadata:KEY, column:TITLE, none.",
     ),
     click.option(
         "--unit",

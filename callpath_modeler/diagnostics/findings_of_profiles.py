@@ -296,4 +296,13 @@ OF_PROFILES = {
         "line, e.g. `--param p=name`.",
         example='runs/cpmodel.toml: p "name"',
     ),
+    "CPM184": FindingKind(
+        what="Runs at one scale are of several cases",
+        why="They differ in words about inputs, algorithms, machines or programs. So they are not "
+        "repetitions of each other, and no model describes them together.",
+        remedy="Choose one case with `--where`, or rank each with `--group-by NAME`. In a table, "
+        "call a column of call paths `callpath`.",
+        example="algorithm: heap, quick; choose one with --where algorithm=heap, or rank each with "
+        "--group-by algorithm",
+    ),
 }

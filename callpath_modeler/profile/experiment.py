@@ -16,6 +16,7 @@ from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.cases import refuse_several_cases
 from callpath_modeler.profile.metric_formulas import Definition, Formula
 from callpath_modeler.profile.metric_values import MetricValues, RunLines, inclusive_values
 from callpath_modeler.profile.omissions import Omission
@@ -290,8 +291,10 @@ class Experiment(HtmlReprMixin):
         Raises
         ------
         UsageError
-            If there is no such metric or parameter.
+            If there is no such metric or parameter, or if the runs are of several cases, which are
+            not repetitions of each other.
         """
+        refuse_several_cases(self.findings, self.runs)
         values = self.values(metric, inclusive=inclusive)
         if rows is not None:
             values = values[rows]

@@ -11,15 +11,36 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 
 _WORKERS = (
-    ("p", "np", "proc", "procs", "processes", "processors", "ranks", "tasks", "pe", "pes", "mpi"),
-    ("core", "cores", "cpu", "cpus"),
+    (
+        "p",
+        "np",
+        "proc",
+        "procs",
+        "processes",
+        "processors",
+        "ranks",
+        "tasks",
+        "pe",
+        "pes",
+        "mpi",
+        "prozesse",
+        "prozessoren",
+        "processus",
+        "procesos",
+        "processi",
+    ),
+    ("core", "cores", "cpu", "cpus", "kerne", "coeurs"),
     ("gpu", "gpus", "gcd", "gcds", "devices", "accelerators"),
     ("thread", "threads", "workers", "omp"),
-    ("nodes", "hosts"),
+    ("nodes", "hosts", "knoten", "noeuds", "nodos", "instances"),
 )
 """Words for workers. The first groups divide a program most finely, so they have priority."""
-_COUNTS = frozenset({"n", "num", "nr", "no", "number", "of", "count", "total", "mpi", "used"})
+_COUNTS = frozenset(
+    {"n", "nb", "num", "nr", "no", "number", "of", "count", "total", "mpi", "used", "requested",
+     "allocated", "anzahl", "nombre", "de", "numero"}
+)  # fmt: skip
 """Words that do not change what is counted."""
+_BRACKETS = re.compile(r"[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _NO_LETTERS = re.compile(r"[^a-z]+")
 
@@ -39,11 +60,12 @@ def worker_parameter(varying: Iterable[str]) -> str | None:
 
 def _worker_group(name: str) -> int | None:
     """Return the number of the group in `_WORKERS` to which the workers belong; None = none."""
-    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", name).lower()).split()
+    bare = _BRACKETS.sub(" ", name)
+    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", bare).lower()).split()
     words = [word for word in words if word not in _COUNTS] or words[-1:]
     if len(words) != 1:
         return None
-    spelled = {words[0], words[0].removeprefix("n"), words[0].removeprefix("num")}
+    spelled = {words[0], *(words[0].removeprefix(start) for start in ("n", "num", "nb"))}
     return next((k for k, group in enumerate(_WORKERS) if not spelled.isdisjoint(group)), None)
 
 

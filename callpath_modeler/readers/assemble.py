@@ -20,10 +20,11 @@ from callpath_modeler.argument_checks import (
 )
 from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, InputError
+from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.cases import case_finding
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
@@ -43,6 +44,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
+from callpath_modeler.readers.columns import kinds_of, odd_names
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import Settled, settle_parameters
@@ -62,6 +64,8 @@ from callpath_modeler.units import counted, percent
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+_KIND = "kind"
+"""Key of the metadata for the word in the name of a run that names its kind."""
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
 """Ratio of the sum of maxima to the total from which on a finding is reported."""
@@ -191,7 +195,9 @@ def assemble_groups(
     with stage("read"):
         read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     with stage("unify"):
-        found = [(_experiment_of(runs, options, [*findings]), runs) for runs in groups(read)]
+        found = [
+            (_experiment_of(runs, options, [*findings]), runs) for runs in groups(_with_kinds(read))
+        ]
     return [_with_counted_scaling(each, runs, registry, options) for each, runs in found]
 
 
@@ -239,7 +245,7 @@ def assemble_outcomes(
     with stage("read"):
         read = _collected(outcomes, options, noted)
     with stage("unify"):
-        return _experiment_of(select(read), options, noted)
+        return _experiment_of(select(_with_kinds(read)), options, noted)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -282,6 +288,8 @@ def _experiment_of(
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     refuse_several_programs(read)
+    keys = dict.fromkeys(key for run in read for key in run.cases)
+    findings += [found for key in keys if (found := case_finding(key, read)) is not None]
     findings += [
         finding
         for run in read
@@ -290,11 +298,54 @@ def _experiment_of(
         if finding.code != "CPM141" or finding.subject not in options.parameter_sources
     ]
     _refuse_units(read)
-    settled = settle_parameters(read, options.parameter_sources, options.scale_beside)
+    read, settled = _settled(read, options, findings)
     findings += settled.findings
     read, runs = _in_order(read, settled)
-    findings += provenance_findings(runs)
+    findings += [each for each in provenance_findings(runs) if each.subject not in keys]
     return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
+
+
+def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
+    """Return runs with the word of their names that names their kind, as in ``p2-re64``."""
+    if len({run.file.path for run in read}) < 2 or any(run.file.is_explicit for run in read):
+        return read
+    kinds = kinds_of([run.file.components for run in read])
+    if not kinds:
+        return read
+    return [
+        replace(
+            run,
+            metadata={_KIND: word, **run.metadata},
+            file=replace(run.file, names=names),
+            cases=(*run.cases, _KIND),
+        )
+        for run, (word, names) in zip(read, kinds, strict=True)
+    ]
+
+
+def _settled(
+    read: list[ReadRun], options: ReadOptions, findings: list[Finding]
+) -> tuple[list[ReadRun], Settled]:
+    """Return the runs with their parameters; few runs with another form of name are left out.
+
+    Raises
+    ------
+    UsageError
+        As in `settle_parameters`.
+    """
+    asked = options.parameter_sources, options.scale_beside
+    try:
+        return read, settle_parameters(read, *asked)
+    except UsageError:
+        odd = odd_names([run.file.components for run in read])
+        rest = [run for k, run in enumerate(read) if k not in odd]
+        if options.strict or len(rest) == len(read):
+            raise
+        settled = settle_parameters(rest, *asked)
+    for k in sorted(odd):
+        message = "left out, because its name has another form than those of the other runs"
+        findings.append(Finding("CPM101", str(read[k].file.path), message))
+    return rest, settled
 
 
 def without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:

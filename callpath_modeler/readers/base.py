@@ -2,7 +2,8 @@
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
-`CallSiteSource`, `LineSource`, `PlacedSource`, `DividingReader` and `VerifyingReader` are optional.
+`CallSiteSource`, `LineSource`, `PlacedSource`, `DividingReader`, `VerifyingReader` and
+`ExplainingReader` are optional.
 """
 
 from __future__ import annotations
@@ -249,11 +250,14 @@ class RunSource:
     parameters : values of parameters by name, as the file states them; they have priority over
         names of files and directories
     repetition : number of the repetition, as the file states it; None = the file does not state it
+    cases : keys of the metadata that tell programs, inputs or machines apart; runs that differ in
+        one of them are never repetitions of each other
     """
 
     source: ProfileSource
     parameters: Mapping[str, float] = field(default_factory=dict)
     repetition: int | None = None
+    cases: tuple[str, ...] = ()
 
 
 class Reader(Protocol):
@@ -403,4 +407,31 @@ class VerifyingReader(Protocol):
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Read `path` with both implementations and return one comparison per metric."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRole:
+    """The role of a column of a table.
+
+    Attributes
+    ----------
+    title : title of the column
+    use : what the column is used for
+    reason : why
+    option : how to change that; "" = only by another title
+    """
+
+    title: str
+    use: str
+    reason: str
+    option: str = ""
+
+
+@runtime_checkable
+class ExplainingReader(Protocol):
+    """A reader of tables that explains the roles of the columns."""
+
+    def explain(self, path: Path) -> Sequence[ColumnRole]:
+        """Return the role of every column of a table."""
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +23,10 @@ _WHOLE = (
     NameWord.IDENTIFIER,
 )
 """Words of integers: 8.1 at one of them is the integer 8 and another number, 1."""
+_FEW_ODD = 0.05
+"""Largest share of runs with another form of name that are left out."""
+_SIZE = "n"
+"""Name of a size behind words that name kinds of runs."""
 _LARGE = 10
 """Smallest integer from which on 30.1 and 30.2 are two runs of size 30 instead of two sizes."""
 
@@ -94,6 +100,59 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
                 NumberColumn("", NameWord.NONE, _endings(tokens, len(names)), False, place)
             )
     return _completed(columns)
+
+
+def kinds_of(names: Sequence[Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the word of each run that names its kind, and the names with another word instead.
+
+    Words name kinds if each run has one of them, and if the same numbers recur behind them. Without
+    such words, nothing is returned.
+
+    >>> kinds_of([["p2-a64"], ["p2-re64"], ["p4-a128"], ["p4-re128"]])[1:3]
+    [('re', ('p2-n64',)), ('a', ('p4-n128',))]
+    >>> kinds_of([["p2-n64"], ["p4-n64"]])
+    []
+    """
+    columns = columns_of(names)
+    kinds = [columns[k] for k in _kinds(columns)]
+    found = []
+    for run, own in enumerate(names if kinds else ()):
+        word = next(column.label for column in kinds if column.values[run] is not None)
+        sign = re.compile(rf"(?<![A-Za-z]){re.escape(word)}(?=[-_.=:]?\d)")
+        found.append((word, tuple(sign.sub(_SIZE, name) for name in own)))
+    return found
+
+
+def odd_names(names: Sequence[Sequence[str]]) -> frozenset[int]:
+    """Return the few runs whose file names have other words or numbers than nearly all others.
+
+    >>> sorted(odd_names([["merge_2-8-1"], ["_4-8-1"], *[["merge_4-8-2"]] * 30]))
+    [1]
+    """
+    forms = [tuple(token.word for token in tokens_in(own[0])) for own in names]
+    (usual, count), *_ = Counter(forms).most_common(1)
+    if len(names) - count > _FEW_ODD * len(names):
+        return frozenset()
+    return frozenset(k for k, form in enumerate(forms) if form != usual)
+
+
+def _kinds(columns: Sequence[NumberColumn]) -> list[int]:
+    """Return the columns whose words name kinds of runs."""
+    found = [
+        k
+        for k, column in enumerate(columns)
+        if column.label and column.joined and column.word is not NameWord.IDENTIFIER
+        and None in column.values
+    ]  # fmt: skip
+    if len(found) < 2:
+        return []
+    told = [{value for value in columns[k].values if value is not None} for k in found]
+    each_has_one = all(
+        sum(value is not None for value in values) == 1
+        for values in zip(*(columns[k].values for k in found), strict=True)
+    )
+    recurs = len(told[0]) > 1 and all(values == told[0] for values in told)
+    return found if each_has_one and recurs and min(told[0]) >= _LARGE else []
 
 
 def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:

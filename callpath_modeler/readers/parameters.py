@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec import Struct
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.numerals import decimal_of
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
@@ -18,6 +19,7 @@ from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer
 from callpath_modeler.readers.tokens import NameWord
 from callpath_modeler.readers.undecided_numbers import named_number, refuse_undecided
+from callpath_modeler.units import counted
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that profiles contain, each with the count that is its source."""
@@ -26,6 +28,8 @@ SCALE_REFUSED = "CPM183"
 """Code of findings about an untrusted file that replaces the number of processes."""
 
 METADATA = "metadata:"
+COLUMN = "column:"
+"""Prefix of a source that is a column of a table, by its title or by the name of its parameter."""
 NOT_USED = "none"
 SOURCES = ("name", "profile", *FROM_PROFILE.values(), NOT_USED)
 
@@ -95,6 +99,8 @@ def settle_parameters(
     refused = _refused_scale(runs, sources, scale_beside) if keeps_scale else []
     if refused:
         sources = {**sources, "p": FROM_PROFILE["p"]}
+    taken = {source.removeprefix(COLUMN) for source in sources.values() if COLUMN in source}
+    sources = {**dict.fromkeys(taken, NOT_USED), **sources}
     sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)
@@ -111,6 +117,7 @@ def settle_parameters(
     if "threads" not in sources and origins.get("threads") == FROM_PROFILE["threads"]:
         findings += _without_dependent(settled, origins, "threads")
     sampling = _sampling(runs, origins, sources)
+    findings += _stated_in_part(runs, {*origins, *sources})
     return Settled(
         settled,
         origins,
@@ -135,10 +142,11 @@ def _refused_scale(
 
 def check_source(name: str, source: str) -> None:
     """Raise `UsageError` if `source` is not a source of parameters."""
-    if source not in SOURCES and not source.startswith(METADATA):
+    if source not in SOURCES and not source.startswith((METADATA, COLUMN)):
         raise UsageError(
             f"unknown source {source!r} of parameter {name!r}",
-            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY",
+            hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY, "
+            f"{COLUMN}TITLE",
         )
 
 
@@ -177,10 +185,14 @@ def _origins_of_profiles(
 def _is_named_as_well(
     runs: Sequence[_ProfileRun], stated: str, columns: Sequence[NumberColumn]
 ) -> bool:
-    """Return whether the names of all runs contain a stated parameter under another word."""
-    values = tuple(run.stated.get(stated) for run in runs)
-    return None not in values and any(
-        column.values == values
+    """Return whether the names of all runs contain a stated parameter under another word.
+
+    Some runs may not state it; their names have it.
+    """
+    values = [run.stated.get(stated) for run in runs]
+    return any(
+        all(value in {None, own} for value, own in zip(values, column.values, strict=True))
+        and None not in column.values
         and column.word in {NameWord.SIZE, NameWord.OTHER}
         and column.joined
         and column.label not in {"p", *runs[0].stated}
@@ -310,11 +322,23 @@ def _settled(
                 where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
                     f"{run.name}: no parameter {name!r} in the {where} of this run",
-                    hint="give a pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
+                    hint=f"exclude the parameter with --param {shell_word(name)}=none, or give a "
+                    "pattern (--name 'app.p{p}.n{n}.r{rep}') or a manifest runs.toml",
                 )
             parameters[name] = value
         settled.append(parameters)
     return settled, findings
+
+
+def _stated_in_part(runs: Sequence[_ProfileRun], known: Collection[str]) -> list[Finding]:
+    """Return findings about parameters that only some profiles state; the names have them all."""
+    findings = []
+    for name in dict.fromkeys(name for run in runs for name in run.stated):
+        lacking = [run.name for run in runs if name not in run.stated]
+        if lacking and name not in known:
+            message = f"{name} is not in {counted(len(lacking), 'profile')}: the names are used"
+            findings.append(Finding("CPM102", lacking[0], message, len(lacking)))
+    return findings
 
 
 def _repetitions(runs: Sequence[_ProfileRun], decisions: Sequence[Decision]) -> list[int | None]:
@@ -380,9 +404,23 @@ def _of_profile(run: _ProfileRun, name: str, origin: str) -> float | None:
         return None
     if origin == "profile":
         return run.stated.get(name)
+    if origin.startswith(COLUMN):
+        return _of_column(run, origin.removeprefix(COLUMN))
     if origin.startswith(METADATA):
         return _of_metadata(run, origin.removeprefix(METADATA))
     return float(getattr(run.extent, origin)) or None
+
+
+def _of_column(run: _ProfileRun, title: str) -> float:
+    if title in run.stated:
+        return run.stated[title]
+    if title in run.metadata and _is_number(run.metadata[title]):
+        return decimal_of(run.metadata[title])
+    known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]
+    raise UsageError(
+        f"{run.name}: no column {title!r} of numbers about the runs",
+        hint=f"columns: {', '.join(known) or 'none'}",
+    )
 
 
 def _of_metadata(run: _ProfileRun, key: str) -> float:

@@ -15,6 +15,7 @@ from callpath_modeler.profile.schema import PROGRAM, Region
 _ARROW = re.compile(r"(?:(?<!\s)(?<!operator)\s+|(?<!operator))->\s*")
 _ARROW_INSIDE = re.compile(r"(?<!operator)->")
 _SLASH = re.compile(r"(?<!\\)/")
+_SEMICOLON = re.compile(";")
 _MPI = re.compile(r"P?MPI_[A-Z]")
 _OPENMP = re.compile(r"!\$omp (?:implicit )?(\w+)")
 _OPENMP_ROLES = {"for": "loop", "do": "loop"}
@@ -144,14 +145,21 @@ def exclusive_of(tree: CallTree, inclusive: FloatArray) -> tuple[FloatArray, Flo
 def split_paths(texts: Sequence[str]) -> list[tuple[str, ...]]:
     r"""Return the names of call paths that are joined by ``->``, ``/`` or ``;``.
 
-    All texts are split at the first of these separators that occurs in any text. A slash in a name
-    is written ``\/``. The arrow of ``operator->`` is not a separator.
+    All texts are split at one of these separators: the one that most texts contain, or else the
+    first of these. A slash in a name is written ``\/``. The arrow of ``operator->`` is not a
+    separator.
+
+    >>> split_paths(["main", "main/solve", "main/solve/state a->b"])[-1]
+    ('main', 'solve', 'state a->b')
     """
-    if any(_ARROW.search(text) for text in texts):
-        return [split_at_arrows(text) for text in texts]
-    if any(_SLASH.search(text) for text in texts):
-        return [split_at_slashes(text) for text in texts]
-    return [tuple(text.split(";")) for text in texts]
+    ways = (
+        (_ARROW, split_at_arrows),
+        (_SLASH, split_at_slashes),
+        (_SEMICOLON, lambda text: tuple(text.split(";"))),
+    )
+    counts = [sum(sign.search(text) is not None for text in texts) for sign, _ in ways]
+    split = ways[counts.index(max(counts))][1] if max(counts, default=0) else ways[-1][1]
+    return [split(text) for text in texts]
 
 
 def split_at_arrows(text: str) -> tuple[str, ...]:

@@ -55,6 +55,10 @@ class Records:
     creator : name of the tool that wrote the file, or ""
     words : [n] texts about the runs, by title. A text that is the same in all rows of a run becomes
         metadata
+    cases : keys of `words` that tell programs, inputs or machines apart; such runs are never
+        repetitions of each other
+    assumed : titles whose unit in `units` is assumed
+    are_events : whether values of one call path and run are added instead of repetitions
     """
 
     subject: str
@@ -71,6 +75,9 @@ class Records:
     program: str = ""
     creator: str = ""
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    cases: Sequence[str] = ()
+    assumed: frozenset[str] = frozenset()
+    are_events: bool = False
 
 
 class RecordedRun:
@@ -192,8 +199,9 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
         }
         findings = [*noticed, *notices[k].findings()] if k == 0 else notices[k].findings()
         told = {**metadata, **texts[k]}
+        cases = tuple(title for title in records.cases if title in texts[k])
         source = RecordedRun(tree, _extent(settings[of]), told, held, findings)
-        runs.append(RunSource(source, settings[of], number if numbered else None))
+        runs.append(RunSource(source, settings[of], number if numbered else None, cases))
     return runs
 
 
@@ -218,16 +226,25 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], IntArray]:
         told += [name for name in names if word_of(name) is NameWord.PROCESSES]
         processes = next(iter(told), None)
         names = ["p" if name == processes else name for name in names]
-    if not names:
+    columns = [*records.parameters.values(), *_codes_of_cases(records)]
+    if not columns:
         return [{}], np.zeros(len(records.values), np.intp)
-    distinct, setting = _distinct([*records.parameters.values()])
-    return [dict(zip(names, row, strict=True)) for row in distinct], setting
+    distinct, setting = _distinct(columns)
+    return [dict(zip(names, row[: len(names)], strict=True)) for row in distinct], setting
+
+
+def _codes_of_cases(records: Records) -> list[IntArray]:
+    """Return the number of the text of each row, [n], for each column of cases."""
+    columns = [records.words[title] for title in records.cases if title in records.words]
+    return [np.unique(np.array(column), return_inverse=True)[1] for column in columns]
 
 
 def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
     """Return setting and repetition of each run, and the run of each row, [n]."""
     key = (setting * len(records.paths) + records.path) * len(records.titles) + records.title
-    if records.repetition is None:
+    if records.are_events:
+        number = np.ones(len(setting), np.intp)
+    elif records.repetition is None:
         number = 1 + _occurrence(key) * _repeats(key, setting)
     else:
         number = records.repetition
@@ -332,7 +349,10 @@ def _columns(
             metric = column.metric
         if metric.additive and len(only_named):
             _fill_named(column, tree, only_named)
-        yield replace(column, unit_is_assumed=title.is_assumed)
+        is_assumed = title.is_assumed or any(
+            records.titles[k] in records.assumed for k, _ in flavours.values()
+        )
+        yield replace(column, unit_is_assumed=is_assumed)
 
 
 def _by_looks(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.cases import case_finding, names_a_case
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import counted, setting_text
@@ -62,7 +63,9 @@ def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Findin
         if len(count) < 2 or 2 * len(count) > len(runs) or min(count.values()) < 2:
             continue
         mixed = sum(len({run.metadata.get(key) for run in of}) > 1 for of in points)
-        if mixed:
+        if mixed and names_a_case(key) and not all(map(_is_number, count)):
+            findings += [found for found in [case_finding(key, runs)] if found is not None]
+        elif mixed:
             findings.append(_input(key, count, mixed, len(points)))
     return findings
 

@@ -59,6 +59,7 @@ class ReadRun:
     findings : findings about the run
     balance : parts of the run time; None = not requested, or not known
     lines : costs of lines, by metric name; empty = not requested, or not known
+    cases : keys of the metadata that tell programs, inputs or machines apart
     """
 
     name: str
@@ -74,6 +75,7 @@ class ReadRun:
     findings: tuple[Finding, ...]
     balance: Balance | None = None
     lines: RunLines = field(default_factory=dict)
+    cases: tuple[str, ...] = ()
 
 
 def read_runs(
@@ -269,6 +271,7 @@ def read_run(
         (*source.findings(), *noticed),
         parts,
         of_lines,
+        run.cases,
     )
 
 

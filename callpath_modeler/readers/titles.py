@@ -16,7 +16,10 @@ _EXCLUSIVE = frozenset({"exc", "excl", "exclusive", "self"})
 _DURATIONS = frozenset(
     {"s", "sec", "secs", "seconds", "ms", "msec", "us", "usec", "µs", "ns", "nsec"}
 )
-_TIMES = frozenset({"time", "times", "duration", "runtime", "walltime", "elapsed", "latency"})
+_TIMES = frozenset(
+    {"time", "times", "duration", "runtime", "walltime", "wallclock", "wall", "elapsed", "latency",
+     "makespan", "zeit", "laufzeit", "gesamtzeit", "temps", "tiempo"}
+)  # fmt: skip
 _BYTES = frozenset({"byte", "bytes"})
 # The difference of two maxima is not a maximum.
 _EXTREMES = frozenset({"median", "min", "minimum", "max", "maximum"})
@@ -31,13 +34,24 @@ _RATIOS = frozenset(
 )  # fmt: skip
 _RATE = re.compile(r"[^\s/]++\s*+/\s*+\S++|%|[kMGTPE]?(flops|ips|teps|iops|dofs)", re.IGNORECASE)
 """Units of rates and percentages."""
+_BENEFITS = frozenset(
+    {"speedup", "efficiency", "throughput", "bandwidth", "performance", "speed", "fom", "merit",
+     "mflops", "gflops", "tflops", "pflops", "gflop", "tflop", "mcups", "gcups", "mlups", "glups",
+     "teps", "gteps", "iops", "fps"}
+)  # fmt: skip
+"""Words of quantities of which more is better."""
+_UNITS_OF_TIME = _DURATIONS | {
+    "second", "min", "minute", "h", "hr", "hour", "hours", "d", "day", "days"
+}  # fmt: skip
 _LONGEST_UNIT = 40
 _COUNTS = frozenset(
     {"visits", "calls", "count", "counts", "hits", "samples", "instructions", "cycles", "flops",
      "papi", "misses", "messages", "energy", "power", "memory", "value", "values"}
 )  # fmt: skip
 _PROCESSES = frozenset(
-    {"p", "np", "nprocs", "numprocs", "procs", "processes", "ranks", "nranks", "n ranks",
+    {"p", "np", "nprocs", "numprocs", "numproc", "procs", "processes", "ranks", "nranks", "n ranks",
+     "nb procs", "npes", "num pes", "number of processes", "number of procs", "number of ranks",
+     "number of mpi ranks", "number of mpi processes", "comm size", "mpi size", "mpi comm size",
      "num ranks", "mpi ranks", "ntasks", "mpi tasks", "n procs", "num procs", "n processes",
      "num processes", "mpi processes", "world size", "mpi world size", "num tasks", "n tasks",
      "jobsize", "num mpi ranks", "n mpi ranks", "num mpi processes"}
@@ -88,7 +102,9 @@ def read_title(title: str, unit: str | None = None) -> Title:
     ('time', 'B', '1')
     """
     title = title.strip()
-    rest, notes = _BRACKETS.sub("", title), [note.strip() for note in _BRACKETS.findall(title)]
+    rest = _BRACKETS.sub("", title)
+    notes = [note.strip().rstrip(".") for note in _BRACKETS.findall(title)]
+    is_benefit = is_rate(title)
     words = [word for word in _SEPARATORS.split(rest) if word]
     lower = [word.lower() for word in words]
     flavours = {*lower, *map(str.lower, notes)}
@@ -97,17 +113,19 @@ def read_title(title: str, unit: str | None = None) -> Title:
     if not units:
         # The first of several words is the metric, even if it is also a unit. A single "s" is not
         # a time.
-        units = [word for word in lower[1:] or lower if word in _DURATIONS and lower != ["s"]]
+        units = [word for word in lower[1:] or lower
+                 if word in _DURATIONS and lower != ["s"] and not is_benefit]  # fmt: skip
         dropped = _INCLUSIVE | _EXCLUSIVE | {*units}
     else:
         dropped = _INCLUSIVE | _EXCLUSIVE
     kept = [word for word, low in zip(words, lower, strict=True) if low not in dropped]
     name = rest if len(kept) == len(words) else "_".join(kept)
-    base, factor = base_unit(unit or (units[0] if units else _usual_unit(lower)))
+    usual = "1" if is_benefit else _usual_unit(lower)
+    base, factor = base_unit(unit or (units[0] if units else usual))
     if base == "s" and {*map(str.lower, kept)} <= _STATISTICS:
         name = "_".join(["time", *kept])
     stated = unit or (units[0] if units else "")
-    additive = not ({*lower} & (_SPREADS | _RATIOS) or _is_rate(stated))
+    additive = not ({*lower} & (_SPREADS | _RATIOS) or is_benefit or _is_rate(stated))
     is_assumed = base == "s" and not (unit or units)
     if inclusive and {*lower} & _EXTREMES:
         return Title(title, base, factor, inclusive, additive=False, is_assumed=is_assumed)
@@ -155,6 +173,29 @@ def is_measured(title: str) -> bool:
         or units & {"s", "B"}
         or any(map(_is_rate, notes))
     )
+
+
+def is_rate(title: str) -> bool:
+    """Return whether a title is that of a rate, a speedup or an efficiency: more is better.
+
+    >>> [is_rate(title) for title in ("ns/day", "cells per second", "Speed-up", "GFLOP", "steps_s")]
+    [True, True, True, True, False]
+    >>> [is_rate(title) for title in ("throughput_mcells_s", "time per step", "time/step", "s")]
+    [True, False, False, False]
+    """
+    rest = _BRACKETS.sub("", title)
+    words = [word.lower() for word in _SEPARATORS.split(rest) if word]
+    if {*words} & _BENEFITS or words[:2] == ["speed", "up"]:
+        return True
+    behind = words[words.index("per") + 1 :][:1] if "per" in words else []
+    if behind and behind[0] in _UNITS_OF_TIME:
+        return True
+    texts = [rest, *_BRACKETS.findall(title)]
+    divided = (text.rpartition("/") for text in texts if len(text) <= _LONGEST_UNIT)
+    return any(
+        over.strip() and bar and (_SEPARATORS.split(under.strip().lower()) or [""])[-1]
+        in _UNITS_OF_TIME for over, bar, under in divided
+    )  # fmt: skip
 
 
 def is_processes(name: str) -> bool:

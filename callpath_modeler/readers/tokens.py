@@ -98,8 +98,9 @@ _OPAQUE = re.compile(
     r"|(?<!\d)(?:[01]\d|2[0-3])(?P<t>[-:])[0-5]\d(?P=t)[0-5]\d(?!\d)"
     r"|(?<![A-Za-z0-9])[rx]\d+c\d+(?:s\d+)?(?:b\d+)?n\d+(?![A-Za-z0-9])"
     r"|(?<!\d)\d{16,}(?!\d)"
+    r"|(?<![A-Za-z0-9])\d{6}-\d{6}_\d+_[A-Za-z0-9]{12}(?![A-Za-z0-9])"
 )
-"""Identifiers: UUIDs, dates, times of day, nodes by rack and slot, numbers from 16 digits on."""
+"""Identifiers: UUIDs, dates, times, nodes by rack and slot, long numbers, names by Caliper."""
 _HEXADECIMAL = re.compile(r"(?<![A-Za-z0-9])[0-9A-Fa-f]{7,64}(?![A-Za-z0-9])")
 _FEWEST_CHANGES = 3
 """Fewest changes between digits and letters in a hexadecimal hash."""

@@ -15,6 +15,7 @@ from callpath_modeler.analysis.trust import is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.titles import is_rate
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import TextStyle
@@ -107,7 +108,9 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         amount, growth = amount_text(*of_row, unit, style=style), ""
         if not fitted.is_measured_only:
             growth = f", and {growth_of(fitted, row, pretty=not style.ascii_only)}"
-        answer = f"At {target_text(ranking)}: {name} is worst, {amount}{growth}."
+        is_good = is_rate(fitted.metric.name)
+        worst = f"{fitted.metric.name} of {name} is" if is_good else f"{name} is worst,"
+        answer = f"At {target_text(ranking)}: {worst} {amount}{growth}."
     notes = [*known_notes(ranking), *model_notes(ranking, style=style), *missing_notes(ranking)]
     return " ".join([answer, *notes])
 

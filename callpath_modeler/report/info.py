@@ -11,17 +11,29 @@ from callpath_modeler.diagnostics import Finding, count_by_code, in_full
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
+from callpath_modeler.readers.base import ColumnRole
+from callpath_modeler.readers.parameters import COLUMN
 from callpath_modeler.report.formats import Table, definitions_json
 from callpath_modeler.report.headline import left_out, scaling_words
 from callpath_modeler.report.layout import aligned, wrap
 from callpath_modeler.units import counted, parameter_value, percent
 
+_MOST_COLUMNS = 40
+"""Maximum number of columns of a table that are explained."""
 
-def info_text(experiment: Experiment) -> list[str]:
-    """Return the lines of `cpmodel info`."""
+
+def info_text(experiment: Experiment, columns: Sequence[ColumnRole] = ()) -> list[str]:
+    """Return the lines of `cpmodel info`.
+
+    Parameters
+    ----------
+    columns : roles of the columns, if the source is a table
+    """
     tables = aligned(parameter_rows(experiment)), aligned(metric_rows(experiment))
     numbers = [*aligned(number_rows(experiment)), ""] if experiment.numbers else []
     lines = [summary(experiment), "", *tables[0], "", *numbers, *tables[1], ""]
+    if columns:
+        lines += [*aligned(column_rows(columns)), ""]
     unread = {name: why for name, why in experiment.declared.items() if why}
     if unread:
         lines += [f"not readable: {', '.join(f'{n} ({why})' for n, why in unread.items())}", ""]
@@ -62,6 +74,15 @@ def number_rows(experiment: Experiment) -> list[Row]:
     """Return a header and one row per number in run names: values, position, meaning, reason."""
     rows: list[Row] = [("number", "values", "in", "understood as")]
     rows += [(each.name, each.values, each.place, each.reason) for each in experiment.numbers]
+    return rows
+
+
+def column_rows(columns: Sequence[ColumnRole]) -> list[Row]:
+    """Return a header and one row per column of a table: title, use, reason, option."""
+    rows: list[Row] = [("column", "used as", "because", "change it with")]
+    rows += [(each.title, each.use, each.reason, each.option) for each in columns[:_MOST_COLUMNS]]
+    if len(columns) > _MOST_COLUMNS:
+        rows.append((f"... {len(columns) - _MOST_COLUMNS} more", "", "", ""))
     return rows
 
 
@@ -172,6 +193,8 @@ def _note(values: MetricValues, formula: str) -> str:
 
 def _origin(origin: str) -> str:
     named = {"name": "run name", "profile": "stated in the file"}
+    if origin.startswith(COLUMN):
+        return f"the column {origin.removeprefix(COLUMN)}"
     return named.get(origin, f"{origin} in the profile")
 
 

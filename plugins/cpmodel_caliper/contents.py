@@ -90,6 +90,11 @@ class RecordColumn:
         self.values.append(value)
 
 
+def region_name(text: str) -> str:
+    """Return the name of a region, without blanks around it."""
+    return text.strip() or "(unnamed)"
+
+
 class Contents:
     """Records that are collected while a file is read.
 
@@ -132,7 +137,7 @@ class Contents:
         found = self._number_of.setdefault((caller, name, site), len(self.names))
         if found == len(self.names):
             self.callers.append(caller)
-            self.names.append(name.strip() or "(unnamed)")
+            self.names.append(region_name(name))
             self.sites.append(site)
         return found
 

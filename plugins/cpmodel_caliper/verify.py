@@ -8,7 +8,7 @@ from pathlib import Path
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.base import Agreement
-from cpmodel_caliper.contents import FUNCTIONS, Contents
+from cpmodel_caliper.contents import FUNCTIONS, Contents, region_name
 
 
 def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
@@ -48,8 +48,11 @@ def verify(path: Path, contents: Contents) -> Sequence[Agreement]:
 
 
 def _told(path: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of a path; caliper-reader returns a single name as a text."""
-    return (path,) if isinstance(path, str) else tuple(path)
+    """Return the names of a path; caliper-reader returns a single name as a text.
+
+    Blanks around a name are not part of it, as in `Contents`.
+    """
+    return tuple(map(region_name, (path,) if isinstance(path, str) else path))
 
 
 def _paths(contents: Contents) -> dict[int, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,16 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
+from cpmodel_tables.dialects import dialect_of, rows_of
 from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
+from cpmodel_tables.layout import is_table
+from cpmodel_tables.number_columns import with_numbers
 from cpmodel_tables.text import first_text, opened_text
+from cpmodel_tables.unused_rows import without_footers
+from cpmodel_tables.wide_tables import with_long_rows
 
 _MOST_IDLE = 1 << 20
 """Maximum number of consecutive empty rows, or of comment lines above the header."""
-
-_DELIMITERS = (",", "\t", ";", "|")
 
 
 def of_delimited(path: Path) -> Grid:
@@ -32,16 +36,15 @@ def of_delimited(path: Path) -> Grid:
     InputError
         If there are no rows, two columns have one title, or rows differ in length.
     """
-    delimiter = delimiter_of(first_text(path))
+    dialect = dialect_of(first_text(path), is_table)
     table = _Delimited(path)
     with opened_text(path, newline="") as text:
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
-            for row in reader:
-                table.add(row, reader.line_num)
+            for row, line in rows_of(text, dialect):
+                table.add(row, line)
         except csv.Error as cause:
             table.gather()
-            raise InputError(f"{path}: line {reader.line_num}: {cause}", hint=HINT) from cause
+            raise InputError(f"{path}: {cause}", hint=HINT) from cause
     return table.grid()
 
 
@@ -88,7 +91,12 @@ class _Delimited:
         if self._is_padded:
             rows = [[*map(str.strip, row)] for row in rows]
         if {*map(len, rows)} != {len(self._titles)}:
-            self._refuse_lengths(rows, lines)
+            kept = [k for k, row in enumerate(rows) if not self._is_comment(row)]
+            rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+            if {*map(len, rows)} - {len(self._titles)}:
+                self._refuse_lengths(rows, lines)
+            if not rows:
+                return
         cells = (
             [csv_text(cell) if cell[:1] == "'" else cell for cell in column]
             for column in zip(*rows, strict=True)
@@ -113,7 +121,12 @@ class _Delimited:
         self.gather()
         if not self._lines:
             raise without_rows(self._path)
-        return Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
+        grid = Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
+        return with_long_rows(with_numbers(without_footers(grid)))
+
+    def _is_comment(self, row: Sequence[str]) -> bool:
+        """Return whether a row of another length is a comment."""
+        return len(row) != len(self._titles) and row[0].lstrip().startswith(("#", "%"))
 
     def _refuse_lengths(self, rows: Sequence[list[str]], lines: Sequence[int]) -> None:
         wanted = len(self._titles)
@@ -134,24 +147,23 @@ def refuse_twice(path: Path, titles: Sequence[str]) -> None:
         seen.add(title)
 
 
-def titles_of_delimited(text: str) -> list[str]:
-    """Return the titles in the header of delimited text; none if the text is not delimited."""
-    header = _header(text)
-    if header.strip().startswith("|"):
-        # Bars at both ends of a line belong to a table with frames, which `jube` reads.
+def titles_of_delimited(text: str, *, in_bars: bool = True) -> list[str]:
+    """Return the titles of a table in text; none if the text is no table.
+
+    Parameters
+    ----------
+    in_bars : whether the lines of the table may stand between bars, as in Markdown
+    """
+    dialect = dialect_of(text, is_table)
+    if dialect.in_bars and not in_bars:
         return []
-    rows = csv.reader([header], delimiter=delimiter_of(text))
+    lines = text.splitlines(keepends=True)
+    if dialect.delimiter != " " and not dialect.in_bars:
+        lines = lines[dialect.first - 1 :]
+        lines = [line for line in lines if line.strip() and line[:1] != "#"][:1]
+        dialect = replace(dialect, first=1)
     try:
-        return [csv_text(title.strip()) for title in next(rows, [])]
+        titles = next((row for row, _ in rows_of(lines, dialect) if row), [])
     except csv.Error:
         return []
-
-
-def _header(text: str) -> str:
-    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
-    return next(lines, "")
-
-
-def delimiter_of(text: str) -> str:
-    """Return the most frequent delimiter in the first line of a text."""
-    return max(_DELIMITERS, key=_header(text).count)
+    return [csv_text(title.strip()) for title in titles]

@@ -76,6 +76,9 @@ class Grid:
     is_result: bool = False
     creator: str = ""
     _numeric: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _parsed: dict[str, FloatArray | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def error(self, row: int, message: str, hint: str = HINT) -> InputError:
         """Return an error about a row."""
@@ -89,8 +92,7 @@ class Grid:
         InputError
             If a cell is neither a number nor empty.
         """
-        cells = self.columns[title]
-        values = as_numbers(cells)
+        cells, values = self.columns[title], self.parsed(title)
         if values is None:
             row = next(k for k, cell in enumerate(cells) if as_numbers([cell]) is None)
             shown = shortened(repr(cells[row]), 40)
@@ -98,6 +100,15 @@ class Grid:
             hint = "write 1.5, not 1,5" if mended else "correct the cell, or leave it empty"
             raise self.error(row, f"{title}: {shown} is not a number", hint)
         return values
+
+    def parsed(self, title: str) -> FloatArray | None:
+        """Return a column as numbers, [rows], NaN = empty; None if a cell has another text."""
+        if title not in self._parsed:
+            values = as_numbers(self.columns[title])
+            if values is not None:
+                values.setflags(write=False)
+            self._parsed[title] = values
+        return self._parsed[title]
 
     def is_numeric(self, title: str) -> bool:
         """Return whether at least half of the first cells of a column are numbers."""
@@ -115,7 +126,7 @@ class Grid:
     def texts_among_numbers(self, title: str) -> int:
         """Return how many cells of a column are neither numbers nor empty."""
         cells = self.columns[title]
-        if as_numbers(cells) is not None:
+        if self.parsed(title) is not None:
             return 0
         return sum(not (_is_missing(cell) or is_number(cell)) for cell in cells)
 

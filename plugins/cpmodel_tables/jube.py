@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ import numpy as np
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.titles import is_measured
-from cpmodel_tables.delimited import delimiter_of, refuse_twice
+from cpmodel_tables.delimited import refuse_twice
 from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import TableLayout, is_table, layout_of
 from cpmodel_tables.text import whole_text
@@ -48,19 +47,6 @@ def is_pretty(text: str) -> bool:
     return any(table.is_ruled or _is_transposed(table) for table in _tables(text.split("\n")))
 
 
-def is_plain(text: str) -> bool:
-    """Return whether a text is a delimited table of measurements, by its first two lines."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    # A quoted text may contain a line break.
-    rows = [_fields([line], delimiter_of(text)) for line in lines[:_LEAST_ROWS]]
-    if len(rows) < _LEAST_ROWS or not all(rows):
-        return False
-    (first, *_), (second, *_) = rows
-    if not 1 < len(first) == len(second):
-        return False
-    return is_table(first)
-
-
 def read(path: Path) -> tuple[Grid, TableLayout, list[Finding]]:
     """Return the joined tables of a file; several tables describe the same runs.
 
@@ -89,13 +75,6 @@ def read(path: Path) -> tuple[Grid, TableLayout, list[Finding]]:
     if len(usable) == 1:
         return usable[0][1], layouts[0], findings
     return *_joined(path, usable, layouts), findings
-
-
-def _fields(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter)]
-    except csv.Error:
-        return [line.split(delimiter) for line in lines]
 
 
 def _is_sideways(rows: Sequence[Sequence[str]]) -> bool:

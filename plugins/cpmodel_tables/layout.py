@@ -1,45 +1,24 @@
-"""Roles of the columns of a table, from titles and values."""
+"""Roles of the columns of a table, each with its reason, from titles and cells."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.titles import is_measured, is_processes
-from callpath_modeler.readers.tokens import REPETITIONS
+from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
+from callpath_modeler.readers.tokens import NameWord, word_of
+from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import HINT, Grid, refuse_many
+from cpmodel_tables.grouped_rows import refined
+from cpmodel_tables.part_columns import Values, values_of_program
+from cpmodel_tables.text_columns import TextColumns, texts_of
+from cpmodel_tables.title_words import plain, scale_name
 
-_CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stack")
-_REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
-_METRICS = ("metric", "metric name", "counter")
-_VALUES = ("value", "val", "measurement", "measured", "result")
-_REPETITIONS = (*sorted(REPETITIONS), "jube wp iteration")
-_UNITS = ("unit", "units")
-_RUNS = ("file", "source", "profile", "file name", "filename", "directory", "run")
-_PASSED_OVER = frozenset({"", "id", "nid", "index", "depth", "type", "line", "unnamed 0"})
-_LOCATIONS = frozenset(
-    {"rank", "process", "process id", "mpi rank", "thread", "thread id", "location", "location id"}
-)
-_ABOUT_RUNS = frozenset(
-    {"compiler", "host", "hostname", "host name", "machine", "cluster", "system", "platform",
-     "architecture", "arch", "partition", "queue", "user", "date", "time stamp", "timestamp",
-     "version", "commit", "branch", "build", "status", "state", "comment", "comments", "note",
-     "notes", "job", "job id", "jobid", "job name", "jobname", "environment", "input",
-     "dataset", "configuration", "config", "variant"}
-)  # fmt: skip
-"""Titles of texts about runs, which are not call paths."""
 _OF_RESULTS = frozenset({"growth", "model"})
-_PROGRAMS = ("program", "application", "executable")
-_COUNTS = frozenset(
-    {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
-)
-"""Titles of counts that belong to a whole run, at any position in a table."""
-
 _FILLED = 0.5
 """At each setting of the parameters, more than this share of the call paths must have a row."""
 
@@ -55,6 +34,10 @@ class TableLayout:
     repetition, metric, unit, run : titles, or None; with `metric` there is one title of values
     left_out : titles of unused columns
     metadata : titles of texts about the runs
+    cases : titles of texts that tell programs, inputs or machines apart
+    program : roles of the values if no column has call paths; None = the values as they are
+    names : names of parameters, by title, where they differ from the title
+    events : whether each row is an event, so that rows of one call path are added
     """
 
     callpath: tuple[str, ...]
@@ -66,32 +49,32 @@ class TableLayout:
     run: str | None
     left_out: tuple[str, ...]
     metadata: tuple[str, ...] = ()
-
-
-def plain(title: str) -> str:
-    """Return a title in lower case, without unit and punctuation.
-
-    >>> plain("Call_Path"), plain("value[s]"), plain("Thread ID")
-    ('call path', 'value', 'thread id')
-    """
-    bare = re.sub(r"[\[(][^\[(\])]*[\])]", "", title)
-    return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
+    cases: tuple[str, ...] = ()
+    program: Values | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    events: bool = False
 
 
 def is_table(titles: Sequence[str]) -> bool:
-    """Return whether a table contains measurements per call path, by its titles."""
+    """Return whether a table contains measurements per call path or run, by its titles."""
     names = {plain(title) for title in titles}
     if names >= _OF_RESULTS:
         return False
-    if names & {*_CALL_PATHS}:
+    if names & {*words.CALL_PATHS}:
         return len(names) > 1
-    about_runs = any(map(is_processes, titles)) or bool(names & {*_REGIONS, *_COUNTS, *_PROGRAMS})
-    return about_runs and any(map(is_measured, titles))
+    known = names & {*words.REGIONS, *words.COUNTS, *words.PROGRAMS, "n"}
+    about_runs = bool(known) or any(scale_name(title) for title in titles)
+    return about_runs and any(is_measured(title) or words.is_cost(title) for title in titles)
+
+
+def may_be_table(titles: Sequence[str]) -> bool:
+    """Return whether titles are those of a table with a time, under any title of the scale."""
+    return len(titles) > 1 and any(map(words.is_cost, titles))
 
 
 def names_call_paths(layout: TableLayout) -> bool:
     """Return whether the titles of the call path identify it as one."""
-    known = {*_CALL_PATHS, *_REGIONS, *_PROGRAMS}
+    known = {*words.CALL_PATHS, *words.REGIONS, *words.PROGRAMS}
     return not layout.callpath or any(plain(title) in known for title in layout.callpath)
 
 
@@ -104,23 +87,42 @@ def layout_of(grid: Grid) -> TableLayout:
         If a necessary role has no column, or the role of a column is not supported.
     """
     _refuse(grid)
-    if not (grid.parameters or grid.is_result or is_table(list(grid.columns))):
-        raise InputError(f"{grid.path}: not a table of measurements", hint=HINT)
     search = _Search(grid)
-    metric = search.take(_METRICS)
-    unit = search.take(_UNITS)
-    callpath = search.take_call_path()
-    run = search.take(_RUNS, numeric=False)
-    repetition = search.take(_REPETITIONS, numeric=True)
+    stamps = search.take_stamps()
+    if stamps and not search.has_scale():
+        return _events(grid, search, stamps)
+    scaling = search.rising_scales()
+    rising = scaling[0] if len(scaling) == 1 else None
+    known = grid.parameters or grid.is_result or is_table(list(grid.columns)) or scaling
+    if not known:
+        raise InputError(
+            f"{grid.path}: not a table of measurements: {_described(search)}", hint=HINT
+        )
+    return _layout(grid, search, rising)
+
+
+def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
+    """Return the role of every column of a table of measurements.
+
+    Parameters
+    ----------
+    rising : column of the scale if no title names it; None = a title does
+    """
+    metric = search.take(words.METRICS)
+    unit = search.take(words.UNITS)
+    run = search.take(words.RUNS, numeric=False)
+    repetition = search.take(words.REPETITION_TITLES, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
     numeric = [title for title in _without(search.free, told) if search.is_numeric(title)]
-    values = search.values(metric, numeric)
-    parameters = told
+    scales = [title for title in search.free if search.is_scale(title)]
+    scales = scales or ([rising] if rising else [])
+    texts = search.take_texts([title for title in scales if title in numeric] or told)
+    numeric = [title for title in numeric if title in search.free]
+    values, parameters = search.values(metric, numeric), told
     if not told:
         rest = _without(numeric, values)
-        parameters, others = search.parameters(rest, values, callpath)
-        if metric is None:
-            values = [*values, *others]
+        parameters, others = search.parameters(rest, values, texts.callpath, rising)
+        values = [*values, *others] if metric is None else values
         if not values:
             values = search.unnamed_values(parameters)
             parameters = _without(parameters, values)
@@ -131,10 +133,77 @@ def layout_of(grid: Grid) -> TableLayout:
         parameters = [*parameters, *(title for title in search.free if is_processes(title))]
     if not values:
         raise InputError(f"{grid.path}: no column has values", hint=HINT)
-    used = {*callpath, *parameters, *values, run}
+    used = {*texts.callpath, *parameters, *values, run}
     left_out = tuple(title for title in search.free if title not in used)
-    roles = tuple(callpath), tuple(parameters), tuple(values)
-    return TableLayout(*roles, repetition, metric, unit, run, left_out)
+    has_rows = bool(texts.callpath) or metric is not None or grid.is_result
+    with np.errstate(over="ignore", invalid="ignore"):
+        program = None if has_rows or told else values_of_program(grid, values)
+    return TableLayout(
+        callpath=texts.callpath,
+        parameters=tuple(parameters),
+        values=tuple(values) if program is None else program.titles,
+        repetition=repetition,
+        metric=metric,
+        unit=unit,
+        run=run,
+        left_out=(*left_out, *texts.metadata),
+        cases=texts.cases,
+        program=program,
+        names={} if told else _names(grid, parameters, values, rising),
+    )
+
+
+def _names(
+    grid: Grid, parameters: Sequence[str], values: Sequence[str], rising: str | None
+) -> dict[str, str]:
+    """Return the names of numbers of workers, by title: the first of a name has it.
+
+    Under any title, the only rising number is that of processes if the time falls.
+    """
+    names: dict[str, str] = {}
+    taken = {*parameters}
+    for title in parameters:
+        name = scale_name(title)
+        is_size = word_of(title) is NameWord.SIZE and len(plain(title)) > 1
+        if title == rising and not is_size:
+            number, times = grid.numbers(title), grid.numbers(values[0])
+            falls = times[np.argmax(number)] < times[np.argmin(number)]
+            name = "p" if falls else None
+        if name and name != title and name not in taken:
+            names[title] = name
+            taken.add(name)
+    return names
+
+
+def _events(grid: Grid, search: _Search, stamps: Sequence[str]) -> TableLayout:
+    """Return the layout of a list of events: the durations of each name are added.
+
+    Raises
+    ------
+    InputError
+        If the events have no names or no durations.
+    """
+    name = search.take(words.CALL_PATHS) or search.take(words.REGIONS, numeric=False)
+    durations = [title for title in search.free if plain(title).startswith("dur")]
+    own = [title for title in durations if plain(title) in {"durnonchild", "dur non child"}]
+    durations = own or [title for title in durations if plain(title) in {"dur", "duration"}]
+    if name is None or not durations or not search.is_numeric(durations[0]):
+        raise InputError(
+            f"{grid.path}: a list of events with points in time ({stamps[0]}) and without the "
+            "duration of each name",
+            hint="write a summary instead: one row per name, with its total time",
+        )
+    value = durations[0]
+    left_out = tuple(_without(grid.columns, [name, value]))
+    return TableLayout((name,), (), (value,), None, None, None, None, left_out, events=True)
+
+
+def _described(search: _Search) -> str:
+    """Return what is missing for a table of measurements."""
+    costs = [title for title in search.free if is_measured(title) or words.is_cost(title)]
+    if costs:
+        return "no column tells the scale of a run"
+    return "no column is called a time or another metric"
 
 
 def _without(titles: Iterable[str], others: Iterable[str]) -> list[str]:
@@ -153,7 +222,7 @@ def _refuse(grid: Grid) -> None:
         )
     for title, name in names.items():
         is_one_word = not grid.is_numeric(title) and len({*map(str, grid.columns[title])}) == 1
-        if name in _LOCATIONS and not is_one_word:
+        if name in words.LOCATIONS and not is_one_word:
             raise InputError(
                 f"{grid.path}: column {title!r} separates processes or threads",
                 hint="a table has one value per call path and run: take the maximum or the mean "
@@ -166,7 +235,7 @@ class _Search:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self.free = {t: plain(t) for t in grid.columns if plain(t) not in _PASSED_OVER}
+        self.free = {t: plain(t) for t in grid.columns if plain(t) not in words.UNUSED}
         self.free |= {title: plain(title) for title in grid.parameters}
 
     def take(self, names: Iterable[str], *, numeric: bool | None = None) -> str | None:
@@ -183,25 +252,49 @@ class _Search:
                     return title
         return None
 
-    def take_call_path(self) -> list[str]:
-        """Return the column of call paths, or else the leading columns of texts.
+    def take_stamps(self) -> list[str]:
+        """Return the columns with points in time, and remove those with numbers."""
+        found = [
+            title
+            for title in self.free
+            if words.is_stamp(title) and title not in self.grid.parameters
+        ]
+        numeric = [title for title in found if self.grid.is_numeric(title)]
+        for title in numeric:
+            if plain(title) not in {"timestamp", "time stamp"}:
+                del self.free[title]
+        varies = (len({*self.grid.columns[title]}) > 1 for title in numeric)
+        return numeric if any(varies) else []
 
-        Texts about runs are excluded. Without any column, all rows belong to the whole program.
-        """
-        title = self.take(_CALL_PATHS) or self.take(_REGIONS, numeric=False)
-        title = title or self.take(_PROGRAMS, numeric=False)
-        if title is not None:
-            return [title]
-        leading: list[str] = []
-        for title, name in self.free.items():
-            if name in _ABOUT_RUNS | _LOCATIONS:
-                continue
-            if self.grid.is_numeric(title):
-                break
-            leading.append(title)
-        for title in leading:
-            del self.free[title]
-        return leading
+    def has_scale(self) -> bool:
+        """Return whether a column tells the scale of each run."""
+        told = (title for title in self.free if self.is_scale(title))
+        return bool(self.grid.parameters) or any(
+            is_processes(title) or self.grid.is_numeric(title) for title in told
+        )
+
+    def is_scale(self, title: str) -> bool:
+        """Return whether a column counts workers: its title says so, and its numbers are whole."""
+        if is_processes(title):
+            return True
+        if not scale_name(title):
+            return False
+        column = self.grid.parsed(title)
+        return column is None or bool((column == np.round(column))[np.isfinite(column)].all())
+
+    def take_texts(self, scales: Sequence[str]) -> TextColumns:
+        """Return the roles of the columns of texts, and remove them from the free ones."""
+        title = self.take(words.CALL_PATHS) or self.take(words.REGIONS, numeric=False)
+        names = [each for each in self.free if each not in self.grid.parameters]
+        free = [
+            each
+            for each in names
+            if not (self.is_numeric(each) or is_processes(each) or _is_value(each))
+        ]
+        found = texts_of(self.grid, free, scales, title)
+        for each in (*found.callpath, *found.cases, *found.metadata):
+            self.free.pop(each, None)
+        return found
 
     def is_numeric(self, title: str) -> bool:
         """Return whether a column contains numbers.
@@ -211,16 +304,54 @@ class _Search:
         """
         if not self.grid.is_numeric(title) or self.grid.is_empty(title):
             return False
-        if is_processes(title) or is_measured(title) or self.free[title] in _VALUES:
+        if is_processes(title) or is_measured(title) or self.free[title] in words.VALUES:
             return True
         return self.grid.texts_among_numbers(title) <= 1
 
+    def rising_scales(self) -> list[str]:
+        """Return the columns of whole numbers that may be the scale, if no title names it."""
+        if self.has_scale():
+            return []
+        costs = [t for t in self.free if words.is_cost(t) and self.grid.is_numeric(t)]
+        passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
+        others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]
+        others = [t for t in others if self.free[t] not in passed]
+        whole = [title for title in others if not is_rate(title) and self._is_rising(title)]
+        return whole if costs else []
+
+    def _is_of_the_time(self, title: str, setting: IntArray) -> bool:
+        """Return whether a column without a known title is a result instead of a parameter.
+
+        Results have one value at each setting of the parameters before, and are not whole.
+        """
+        if words.is_activity(title) and not self._is_scale_beside(title):
+            return True
+        column = self.grid.parsed(title)
+        if column is None or self.is_scale(title) or word_of(title) is NameWord.SIZE:
+            return False
+        there = column[np.isfinite(column)]
+        number = len(np.unique(refined(setting, self.grid.columns[title])))
+        varies = len(np.unique(there)) > 1
+        return varies and number == len(np.unique(setting)) > 1 and bool(np.any(there % 1))
+
+    def _is_scale_beside(self, title: str) -> bool:
+        """Return whether a column such as ``MPI`` counts workers because no other column does."""
+        others = (each for each in self.free if each != title and self.is_scale(each))
+        return self.is_scale(title) and not any(map(self.grid.is_numeric, others))
+
+    def _is_rising(self, title: str) -> bool:
+        if self.grid.texts_among_numbers(title):
+            return False
+        column = self.grid.numbers(title)
+        is_whole = np.isfinite(column).all() and bool((column == np.round(column)).all())
+        return bool(is_whole and (column > 0).all() and len(np.unique(column)) > 1)
+
     def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
         """Return the columns with titles of values; with `metric` there must be exactly one."""
-        named = {title: None for title in numeric if self.free[title] in _VALUES}
+        named = {title: None for title in numeric if self.free[title] in words.VALUES}
+        measured = [title for title in numeric if _is_value(title)]
         if metric is None:
-            return [t for t in numeric if t in named or (is_measured(t) and not is_processes(t))]
-        measured = [title for title in numeric if is_measured(title) and not is_processes(title)]
+            return [title for title in numeric if title in named or title in measured]
         found = [*named] or measured or list(numeric[-1:])
         if len(found) > 1:
             raise InputError(
@@ -231,12 +362,16 @@ class _Search:
 
     def unnamed_values(self, parameters: Sequence[str]) -> list[str]:
         """Return the columns that must be the values if no title says so."""
-        measured = [t for t in self.free if is_measured(t) and not is_processes(t)]
+        measured = [title for title in self.free if _is_value(title)]
         # A column without numbers raises an error with its line when it is read.
-        return measured or [t for t in parameters if not is_processes(t)][-1:]
+        return measured or [t for t in parameters if not scale_name(t)][-1:]
 
     def parameters(
-        self, titles: Sequence[str], values: Sequence[str], callpath: Sequence[str]
+        self,
+        titles: Sequence[str],
+        values: Sequence[str],
+        callpath: Sequence[str],
+        rising: str | None,
     ) -> tuple[list[str], list[str]]:
         """Return the parameters and the values among the free columns of numbers.
 
@@ -249,36 +384,28 @@ class _Search:
         rows = len(self.grid.lines)
         paths = setting = np.zeros(rows, np.intp)
         for title in callpath:
-            paths = _refined(paths, self.grid.columns[title])
+            paths = refined(paths, self.grid.columns[title])
         parameters: list[str] = []
         for title in titles:
-            refined = _refined(setting, self.grid.columns[title])
-            settings = int(refined.max()) + 1
-            filled = len(np.unique(paths * settings + refined))
+            setting_of = refined(setting, self.grid.columns[title])
+            settings = int(setting_of.max()) + 1
+            filled = len(np.unique(paths * settings + setting_of))
             full = (int(paths.max()) + 1) * settings
             telling = paths.any() or order[title] < first
+            if not callpath and title != rising and self._is_of_the_time(title, setting):
+                continue
             if (
                 is_processes(title)
-                or self.free[title] in _COUNTS
+                or title == rising
+                or self.is_scale(title)
+                or self.free[title] in words.COUNTS
                 or (telling and filled > _FILLED * full)
             ):
                 parameters.append(title)
-                setting = refined
+                setting = setting_of
         return parameters, _without(titles, parameters)
 
 
-def _refined(number: IntArray, cells: Sequence[object]) -> IntArray:
-    """Return a number per row, [n], equal for rows with equal `number` and equal cells."""
-    try:
-        own = _numbered(cells)
-    except TypeError:
-        # JSON may contain lists, which cannot be dictionary keys.
-        own = _numbered([repr(cell) for cell in cells])
-    _, refined = np.unique(number * (int(own.max()) + 1) + own, return_inverse=True)
-    return np.asarray(refined, np.intp)
-
-
-def _numbered(cells: Sequence[Hashable]) -> IntArray:
-    known = dict.fromkeys(cells)
-    number = dict(zip(known, range(len(known)), strict=True))
-    return np.fromiter(map(number.__getitem__, cells), np.intp, len(cells))
+def _is_value(title: str) -> bool:
+    is_known = is_measured(title) or words.is_cost(title) or is_rate(title)
+    return is_known and not (is_processes(title) or scale_name(title))

@@ -18,6 +18,7 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.readers.base import Match, RunSource
 from callpath_modeler.readers.records import Records, runs_of
 from cpmodel_tables import stacks
+from cpmodel_tables.reader import FOLDED
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, json_of, whole_text
 
 _LITERAL = re.compile(r'\s*\[\s*\{\s*"')
@@ -63,9 +64,11 @@ class FoldedStacks:
     """Reader of folded stacks, the input of flame graphs: ``main;solve;MPI_Send 12``."""
 
     def match(self, path: Path) -> Match:
-        """Return whether `path` contains folded stacks, by its first line."""
+        """Return whether `path` contains folded stacks, by its first line, or by all its lines."""
         if stacks.is_empty(path):
             return Match.NO
+        if not path.name.lower().endswith(FOLDED):
+            return Match.CONTENT if stacks.are_all(path) else Match.NO
         return Match.CONTENT if stacks.begins(path) else Match.NAME
 
     @contextmanager

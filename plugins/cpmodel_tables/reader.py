@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, cast
 
-from callpath_modeler.readers.base import API_VERSION, Match, RunSource
+from callpath_modeler.readers.base import API_VERSION, ColumnRole, Match, RunSource
 
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+TEXT = (".dat", ".log", ".out", ".txt", ".result",
+        ".dat.gz", ".log.gz", ".out.gz", ".txt.gz")  # fmt: skip
+FOLDED = (".folded", ".folded.gz", ".collapsed")
+MARKDOWN = (".md", ".markdown")
 JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 JSON = (".json", ".json.gz")
 PARQUET = (".parquet",)
 EXPERIMENT = (".extra-p",)
 EXTRAP_TEXT = (".txt", ".txt.gz")
-LOGS = (".dat", ".log", ".out", ".txt", ".csv", ".result",
-        ".dat.gz", ".log.gz", ".out.gz", ".txt.gz", ".csv.gz")  # fmt: skip
+LOGS = (*TEXT, ".csv", ".csv.gz")
 YAML = (".yaml", ".yml")
 PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 
@@ -30,6 +33,13 @@ class Format(Protocol):
 
     def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
         """Return the runs in a file."""
+
+
+class ExplainedFormat(Format, Protocol):
+    """A format of tables, which tells what each column is."""
+
+    def explain(self, path: Path) -> Sequence[ColumnRole]:
+        """Return the role of every column."""
 
 
 class _Reader:
@@ -69,12 +79,31 @@ class _Reader:
 
 
 class TableReader(_Reader):
-    """Reader of tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet."""
+    """Reader of tables of measurements: CSV, TSV, text, Markdown, JSON, JSON Lines, Parquet."""
 
     name: ClassVar[str] = "tables"
-    description: ClassVar[str] = "tables of measurements: CSV, TSV, JSON, JSON Lines, Parquet"
-    suffixes: ClassVar[tuple[str, ...]] = (*DELIMITED, *JSON_LINES, *JSON, *PARQUET)
+    description: ClassVar[str] = "tables of measurements: CSV, TSV, text, Markdown, JSON, Parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (
+        *(*DELIMITED, *TEXT, *MARKDOWN),
+        *(*JSON_LINES, *JSON, *PARQUET),
+    )
     format: ClassVar[tuple[str, str]] = ("tables", "Tables")
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is a table, and in text of any ending, no result of a tool."""
+        found = super().match(path)
+        is_text = found is Match.CONTENT and path.name.lower().endswith(TEXT)
+        return Match.NO if is_text and WorkflowReader().match(path) is Match.CONTENT else found
+
+    def explain(self, path: Path) -> Sequence[ColumnRole]:
+        """Return the role of every column.
+
+        Raises
+        ------
+        InputError
+            If the file is not a table of measurements.
+        """
+        return cast("ExplainedFormat", self._format()).explain(path)
 
 
 class ExtrapReader(_Reader):
@@ -91,7 +120,7 @@ class FoldedReader(_Reader):
 
     name: ClassVar[str] = "folded"
     description: ClassVar[str] = "folded stacks, as for flame graphs"
-    suffixes: ClassVar[tuple[str, ...]] = (".folded", ".folded.gz", ".collapsed")
+    suffixes: ClassVar[tuple[str, ...]] = (*FOLDED, *TEXT)
     format: ClassVar[tuple[str, str]] = ("profiles", "FoldedStacks")
 
 

@@ -17,6 +17,7 @@ from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.readers.undecided_numbers import named_number
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout
+from cpmodel_tables.text_columns import case_key
 
 _MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5
@@ -57,7 +58,7 @@ def roles_of(
     numbers : columns that may be parameters, by title
     number : [rows] number of the repetition if a column states it; None = no such column
     """
-    columns = dict(numbers)
+    columns = {layout.names.get(title, title): column for title, column in numbers.items()}
     guessed: list[Finding] = []
     if layout.run is not None:
         varies = any(len(np.unique(own)) > 1 for own in columns.values())
@@ -78,8 +79,12 @@ def roles_of(
     setting = _joined([*parameters.values()], len(path))
     tellers = [columns[name] for name in names if name in gone]
     tellers.sort(key=lambda column: -len(np.unique(column)))
-    if number is None:
-        candidates = [*tellers, *(_codes(texts) for texts in words.values())]
+    keys = [key for key in map(case_key, layout.cases) if key in words]
+    cases = _joined([_codes(words[key]) for key in keys], len(path))
+    setting = _joined([setting, cases], len(path))
+    if number is None and not layout.events:
+        candidates = [*tellers, *(_codes(texts) for title, texts in words.items()
+                                   if title not in keys)]  # fmt: skip
         number = next((found for each in candidates
                        if (found := _numbered(setting, path, each)) is not None), None)  # fmt: skip
     findings = [
@@ -136,12 +141,14 @@ def _of_names(texts: Sequence[str], *, alone: bool) -> tuple[dict[str, FloatArra
 
 def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
     """Return the columns of texts that have no other use."""
-    titles = [*layout.left_out, *layout.metadata, *([layout.run] if layout.run else [])]
+    runs = [layout.run] if layout.run else []
+    titles = [*layout.left_out, *layout.metadata, *layout.cases, *runs]
     words: dict[str, Sequence[str]] = {}
     for title in titles:
         cells = grid.columns[title]
         if all(isinstance(cell, str) for cell in cells) and len({*cells}) <= _MOST_TEXTS:
-            words[title] = [str(cell) for cell in cells]
+            key = case_key(title) if title in layout.cases else title
+            words[key] = [str(cell) for cell in cells]
     return words
 
 

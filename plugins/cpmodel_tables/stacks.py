@@ -21,6 +21,7 @@ UNNAMED = "(unnamed)"
 
 _COUNT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.IGNORECASE)
 
+_MOST_LINES = 100
 _AT_ONCE = 1 << 20
 """Number of characters that are read together."""
 _OF_A_STACK, _OF_A_FRAME = 500, 120
@@ -37,6 +38,18 @@ def begins(path: Path) -> bool:
         return True
     is_cut = text.endswith(first) and len(first) > 1
     return is_cut and ";" in first
+
+
+def are_all(path: Path) -> bool:
+    """Return whether all first lines of a file of any ending are stacks with several frames."""
+    lines = first_text(path).splitlines()[:_MOST_LINES]
+    found = [line for line in lines if _is_stack(line)]
+    parted = [_parted(line) for line in found]
+    return (
+        len(found) == len([line for line in lines if line.strip()])
+        and all(each is not None for each in parted)
+        and any(";" in line.rpartition(" ")[0] for line in found)
+    )
 
 
 def is_empty(path: Path) -> bool:

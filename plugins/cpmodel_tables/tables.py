@@ -14,20 +14,32 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
-from callpath_modeler.readers.base import Match, RunSource
+from callpath_modeler.readers.base import ColumnRole, Match, RunSource
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
+from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.layout import TableLayout, is_table, layout_of, names_call_paths
+from cpmodel_tables.layout import (
+    TableLayout,
+    is_table,
+    layout_of,
+    may_be_table,
+    names_call_paths,
+)
 from cpmodel_tables.lists import with_repetitions
-from cpmodel_tables.reader import DELIMITED, JSON, PARQUET
+from cpmodel_tables.part_columns import OTHER, Values, is_bare_time, seconds
+from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
+from cpmodel_tables.text_columns import case_key
+from cpmodel_tables.title_words import part_name, unit_of_time
+from cpmodel_tables.unused_rows import without_failures, without_gaps
+from cpmodel_tables.wide_tables import may_be_wide
 
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
@@ -46,12 +58,20 @@ class Tables:
         if path.name.lower().endswith(JSON):
             known = True if _is_json_lines(text) else is_frame(text)
             return Match.NAME if known is None else Match.CONTENT if known else Match.NO
-        if path.name.lower().endswith(DELIMITED):
-            is_known = is_table(titles_of_delimited(text))
+        name = path.name.lower()
+        if name.endswith((*TEXT, *MARKDOWN)):
+            return _match_of_text(text, is_page=name.endswith(MARKDOWN))
+        if name.endswith(DELIMITED):
+            is_known = is_table(titles_of_delimited(text, in_bars=False))
         else:
             row = cells.first_of_json_lines(text)
             is_known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
         return Match.CONTENT if is_known else Match.NAME
+
+    def explain(self, path: Path) -> list[ColumnRole]:
+        """Return the role of every column of a table."""
+        grid = _grid(path)
+        return column_roles(grid, layout_of(grid))
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
@@ -65,10 +85,23 @@ class Tables:
         yield runs_of_grid(_grid(path))
 
 
+def _match_of_text(text: str, *, is_page: bool) -> Match:
+    """Return whether a text of any ending is a table.
+
+    Parameters
+    ----------
+    is_page : whether the text is a page beside the runs of a directory, which is no run itself
+    """
+    titles = titles_of_delimited(text)
+    if len(titles) > 1 and (is_table(titles) or may_be_wide(titles)):
+        return Match.NAME if is_page else Match.CONTENT
+    return Match.NAME if may_be_table(titles) else Match.NO
+
+
 def _grid(path: Path) -> Grid:
     if path.name.lower().endswith(PARQUET):
         return with_repetitions(cells.of_parquet(path))
-    if path.name.lower().endswith(DELIMITED):
+    if path.name.lower().endswith((*DELIMITED, *TEXT, *MARKDOWN)):
         return of_delimited(path)
     if path.name.lower().endswith(JSON) and not _is_json_lines(first_text(path)):
         return with_repetitions(of_json(path, whole_text(path, is_json=True)))
@@ -96,8 +129,10 @@ def runs_of_grid(
     InputError
         If the table does not contain measurements.
     """
-    layout = layout or layout_of(grid)
     findings = [*noticed]
+    if layout is None:
+        grid, layout, left_out = _used_rows(grid)
+        findings += left_out
     if layout.left_out:
         titles = ", ".join(layout.left_out)
         findings.append(Finding("CPM125", str(grid.path), titles, len(layout.left_out)))
@@ -109,6 +144,17 @@ def runs_of_grid(
     return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
 
 
+def _used_rows(grid: Grid) -> tuple[Grid, TableLayout, list[Finding]]:
+    """Return a table without rows that are no runs, its layout, and findings about these rows."""
+    grid, failed = without_failures(grid)
+    layout = layout_of(grid)
+    if layout.program is None:
+        return grid, layout, failed
+    first = layout.program.total or layout.values[0]
+    grid, gaps = without_gaps(grid, first, layout.parameters)
+    return grid, layout_of(grid) if gaps else layout, [*failed, *gaps]
+
+
 def _records(
     grid: Grid,
     layout: TableLayout,
@@ -118,10 +164,11 @@ def _records(
     paths, path = of_rows
     titles, title, values, units = _values(grid, layout)
     copies = len(values) // len(path)
+    paths, path = _paths_of_parts(layout, paths, _copied(path, copies), len(grid.lines))
     return Records(
         subject=str(grid.path),
         paths=paths,
-        path=_copied(path, copies),
+        path=path,
         parameters={name: _copied(column, copies) for name, column in roles.parameters.items()},
         repetition=None if roles.repetition is None else _copied(roles.repetition, copies),
         titles=titles,
@@ -132,6 +179,25 @@ def _records(
         lines=_copied(grid.lines, copies),
         creator=grid.creator,
         words={title: [*texts] * copies for title, texts in roles.words.items()},
+        cases=[case_key(title) for title in layout.cases],
+        assumed=frozenset(title for title in titles if is_bare_time(grid, title)),
+        are_events=layout.events,
+    )
+
+
+def _paths_of_parts(
+    layout: TableLayout, paths: list[tuple[str, ...]], path: IntArray, rows: int
+) -> tuple[list[tuple[str, ...]], IntArray]:
+    """Return the call paths, and that of each value, with the parts of the run time."""
+    program = layout.program
+    if program is None or program.total is None:
+        return paths, path
+    parts = [part_name(title) for title in program.parts] + [OTHER] * program.rest
+    others = len(path) // rows - len(parts)
+    which = np.repeat(np.arange(len(parts)), rows) + 1
+    return (
+        [*paths, *((*paths[0], name) for name in parts)],
+        np.concatenate([which, path[: others * rows]]),
     )
 
 
@@ -217,8 +283,12 @@ def _values(
     grid: Grid, layout: TableLayout
 ) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
     """Return titles of values, the title and value of each row, and units by title."""
-    columns = [grid.numbers(title) for title in layout.values]
     rows = len(grid.lines)
+    if layout.program is not None:
+        # Infinite values are removed when runs are read.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _values_of_program(grid, layout.program)
+    columns = [grid.numbers(title) for title in layout.values]
     if layout.metric is None:
         titles = list(layout.values)
         title = np.repeat(np.arange(len(titles)), rows)
@@ -235,6 +305,29 @@ def _values(
     elif bracket:
         units = dict.fromkeys(titles, bracket)
     return titles, title, values, units
+
+
+def _values_of_program(
+    grid: Grid, program: Values
+) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
+    """Return the values of a table without call paths; those of the parts come first."""
+    titles = list(program.titles)
+    columns, title = [], []
+    if program.total is not None:
+        parts = [seconds(grid, each) for each in program.parts]
+        if program.rest:
+            rest = seconds(grid, program.total) - np.sum(np.nan_to_num(parts), axis=0)
+            parts.append(np.maximum(rest, 0.0))
+        columns, title = parts, [titles.index(program.total)] * len(parts)
+    others = [each for each in titles if each != program.total]
+    is_time = {each: bool(unit_of_time(each)) for each in titles}
+    columns += [seconds(grid, each) if is_time[each] else grid.numbers(each) for each in others]
+    title += [titles.index(each) for each in others]
+    units = {**grid.units, **{each: "s" for each in titles if is_time[each]}}
+    units |= {each: "s" for each in titles if is_bare_time(grid, each)}
+    if program.total is not None:
+        units[program.total] = "s"
+    return titles, np.repeat(title, len(grid.lines)), np.concatenate(columns), units
 
 
 def _in_one_unit(

@@ -10,7 +10,6 @@ from pathlib import Path
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import Match, RunSource
 from cpmodel_tables import jube, ramble, reframe, thicket
-from cpmodel_tables.delimited import of_delimited
 from cpmodel_tables.reader import JSON, PICKLE, YAML
 from cpmodel_tables.tables import runs_of_grid
 from cpmodel_tables.text import first_text
@@ -28,7 +27,7 @@ class Results:
         text = first_text(path)
         if path.name.lower().endswith(JSON):
             return Match.CONTENT if _is_json(text) else Match.NO
-        if _is_text(text) or (_may_be_plain(path) and jube.is_plain(text)):
+        if _is_text(text):
             return Match.CONTENT
         return Match.NAME if text.strip() else Match.NO
 
@@ -71,9 +70,7 @@ def _runs(path: Path) -> list[RunSource]:
             f"{path}: this printout of Extra-P has only three digits, and no parameter values",
             hint="save the measurements: extrap ... --save-experiment app.extra-p",
         )
-    if jube.is_pretty(text) or not jube.is_plain(text):
-        return runs_of_grid(*jube.read(path))
-    return runs_of_grid(of_delimited(path))
+    return runs_of_grid(*jube.read(path))
 
 
 def _runs_of_json(path: Path, text: str) -> list[RunSource]:
@@ -87,9 +84,5 @@ def _is_json(text: str) -> bool:
 
 
 def _is_text(text: str) -> bool:
+    """Return whether a text is a result of a workflow tool, by its first block."""
     return ramble.is_text(text) or reframe.is_log(text) or jube.is_pretty(text)
-
-
-def _may_be_plain(path: Path) -> bool:
-    """Return whether a delimited table may have this ending. `TableReader` reads ``.csv``."""
-    return not path.name.lower().endswith((".csv", ".csv.gz"))

@@ -393,10 +393,36 @@ def jube() -> list[bytes]:
     return _texts(
         pretty,
         wf.pretty("result", _JUBE_TITLES, rows, old=True),
-        wf.aligned(_JUBE_TITLES, rows, "|"),
-        wf.aligned(_JUBE_TITLES, rows, " ; "),
         f"####\n# JUBE\n####\n\n{pretty}\n{other}\ndone\n",
         f"result:\n{''.join(turned)}",
+    )
+
+
+def text_tables() -> list[bytes]:
+    """Return tables of people: aligned columns, spaces, comments, notations, wide, events."""
+    rows = [(1, p, 2, wf.solve_time(p), 100 * p) for p in wf.SCALES]
+    times = [(p, wf.solve_time(p)) for p in wf.SCALES]
+    lines = "".join(f"{p}  {t}\n" for p, t in times)
+    return _texts(
+        wf.aligned(_JUBE_TITLES, rows, "|"),
+        wf.aligned(_JUBE_TITLES, rows, " ; "),
+        f"# study\n# np  time[s]\n{lines}",
+        f"cores   wall time\n{lines}",
+        "sep=;\nKnoten;Laufzeit;comm\n;[s];[s]\n"
+        + "".join(f"{p};1.{k}00,5;3 ms\n" for k, (p, _) in enumerate(times)),
+        "Ranks,total,comp,Speedup\n" + "".join(f"2^{k},9 s,1:02,~{p}x\n" for k, (p, _) in
+                                                enumerate(times)) + "mean,3,2,1\n",
+        "nodes,run1,run2,state\n" + "".join(f"{p},{t},{t} +- 1,OK\n" for p, t in times),
+        "region,p=2,p=4,p=8\nmain,1,2,3\nf,1,N/A,3\n",
+        "Start (ns),Duration (ns),Name\n1,2,f\n3,4,g\n",
+    )  # fmt: skip
+
+
+def markdown() -> list[bytes]:
+    """Return a page with a table between bars."""
+    rows = "".join(f"| {p} | **{wf.solve_time(p)}** | 50 % |\n" for p in wf.SCALES)
+    return _texts(
+        f"# Text | here\n\n| #ranks | time (s) | eff |\n|---:|:--|--|\n{rows}\nThe end.\n"
     )
 
 

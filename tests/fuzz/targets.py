@@ -372,6 +372,8 @@ _TARGETS = (
     Target("trace-check", Counted("spec.json"), _specification, seeds.specifications),
     Target("trace-replay", Counted("spec.json"), _replayed, seeds.specifications),
     Target("tables-csv", Single("a.csv"), _reader("tables"), seeds.csv),
+    Target("tables-text", Single("a.dat"), _reader("tables"), seeds.text_tables),
+    Target("tables-markdown", Single("a.md"), _reader("tables"), seeds.markdown),
     Target("tables-csv-packed", Gzipped("a.csv.gz"), _reader("tables"), seeds.gzipped(seeds.csv)),
     Target("tables-json", Single("a.json"), _reader("tables"), seeds.json_rows),
     Target("tables-json-lines", Single("a.jsonl"), _reader("tables"), seeds.json_lines),

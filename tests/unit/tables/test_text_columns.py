@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.errors import InputError
+from callpath_modeler import pipeline
+from callpath_modeler.errors import InputError, UsageError
 
 SCALES = (1, 2, 4, 8)
 
@@ -37,18 +38,48 @@ def test_a_table_without_call_paths_is_about_the_program(load, header, row, left
     assert codes(experiment) == [("CPM125", title) for title in left_out]
 
 
-def test_texts_about_runs_tell_repetitions_apart(load):
-    text = table("p,compiler,time", "{p},gcc,{t}", "{p},icc,{p}")
-    experiment = load("x.csv", text)
-    assert len(experiment.runs) == 8
-    assert "CPM131" in {finding.code for finding in experiment.findings}
+@pytest.mark.parametrize("title", ["compiler", "Matrix Size", "study", "colour"])
+@pytest.mark.parametrize("order", ["{p},{text},{t}", "{text},{p},{t}"])
+def test_texts_that_tell_runs_apart_are_cases(load, title, order):
+    header = order.format(p="p", text=title, t="time")
+    rows = [order.replace("{text}", text) for text in ("big", "small")]
+    text = table(header, *rows)
+    whole = load("x.csv", text)
+    assert "CPM184" in {finding.code for finding in whole.findings}
+    with pytest.raises(UsageError, match=f"2 cases of '{title}': big, small"):
+        pipeline.fit(whole)
+    experiment = load("x.csv", text, where=f"{title}=big")
+    assert experiment.values("time").tolist() == [[2 * p for p in SCALES]]
+    assert len(experiment.tree) == 1
 
 
-def test_texts_before_numbers_are_call_paths_with_a_finding(load, value_of):
-    text = table("suite,kind,p,time", "lapack,solve,{p},{t}", "lapack,io,{p},1")
+def test_repetitions_of_several_cases_are_not_mixed(load):
+    text = table("p,algorithm,time", "{p},quick,{t}", "{p},quick,{t}", "{p},heap,{p}")
+    experiment = load("x.csv", text, where="algorithm=quick")
+    assert [run.repetition for run in experiment.runs] == [1, 2] * 4
+    assert load("x.csv", text, where="algorithm=heap").values("time").tolist() == [[1, 2, 4, 8]]
+
+
+def test_texts_before_a_column_of_functions_belong_to_the_call_path(load, value_of):
+    text = table("suite,call,p,time", "lapack,solve,{p},{t}", "lapack,io,{p},1")
     experiment = load("x.csv", text)
     assert value_of(experiment, "time", "lapack/solve", p=4) == 8
-    assert codes(experiment) == [("CPM165", "suite, kind")]
+    assert codes(experiment) == [("CPM165", "suite, call")]
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("p,queue,time", "{p},q{p},{t}"),
+        ("p,input,time", "{p},n{p},{t}"),
+        ("p,log,time", "{p},out.{p}.txt,{t}"),
+        ("p,n,input,time", "{p},100,small,{t}"),
+    ],
+)
+def test_one_text_per_scale_is_metadata(load, header, row):
+    experiment = load("x.csv", table(header, row))
+    assert experiment.points("p").tolist() == [*SCALES]
+    assert [code for code, _ in codes(experiment)] == ["CPM125"]
 
 
 def test_a_column_with_numbers_and_words_is_one_of_texts(load):

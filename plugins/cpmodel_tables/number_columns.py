@@ -1,0 +1,102 @@
+"""Columns of numbers that people wrote, and rows of units, as plain numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cpmodel_tables.grid import Grid, as_numbers
+from cpmodel_tables.notations import TIMES, is_missing, written_numbers
+from cpmodel_tables.title_words import is_cost, scale_name
+
+_UNIT = re.compile(r"[A-Za-zµ%#/]{0,12}")
+_WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
+_BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
+_FIRST = 100
+"""Number of cells that tell whether a column has numbers."""
+_MOST = 1000
+"""Number of cells that are examined for separators of thousands."""
+_FAR = 0.2
+"""Largest ratio of numbers with points to the others, from which on the points are unclear."""
+
+
+def with_numbers(grid: Grid) -> Grid:
+    """Return a table whose columns of numbers in any notation have plain numbers."""
+    grid = _without_units_row(grid)
+    for title in grid.columns:
+        _refuse_unclear_points(grid, title)
+    texts = [title for title in grid.columns if grid.parsed(title) is None]
+    if not texts:
+        return grid
+    point = any(
+        "." in str(cell)
+        for title, cells in grid.columns.items()
+        if title not in texts
+        for cell in cells[:100]
+    )
+    columns, units = dict(grid.columns), dict(grid.units)
+    for title in texts:
+        found = written_numbers(grid.columns[title], point=point)
+        if found is None or (found.unit == "x" and scale_name(title)):
+            continue
+        columns[title] = found.values
+        if found.unit == "s":
+            units.setdefault(title, "s")
+    return replace(grid, columns=columns, units=units)
+
+
+def _refuse_unclear_points(grid: Grid, title: str) -> None:
+    """Raise an error if points may separate thousands: 1.234 above 826 is 1234 or 1.234.
+
+    Raises
+    ------
+    InputError
+        If all cells with a point have three decimals, are far below the cells without a point, and
+        all cells without a point have three digits.
+    """
+    cells = grid.columns[title][:_MOST]
+    texts = [cell for cell in cells if isinstance(cell, str) and cell]
+    pointed = [text for text in texts if _WITH_POINT.fullmatch(text)]
+    others = [text for text in texts if not _WITH_POINT.fullmatch(text)]
+    if not pointed or not others or not all(map(_BELOW_THOUSAND.fullmatch, others)):
+        return
+    if max(map(float, pointed)) < _FAR * min(map(float, others)):
+        shown = pointed[0]
+        raise grid.error(
+            cells.index(shown),
+            f"{title}: {shown!r} may be {shown.replace('.', '')} or {shown}",
+            "write numbers without separators of thousands",
+        )
+
+
+def _without_units_row(grid: Grid) -> Grid:
+    """Return a table without a first row that has the units of the columns."""
+    firsts = {title: cells[0] for title, cells in grid.columns.items()}
+    rest = {title: cells[1:] for title, cells in grid.columns.items()}
+    if len(grid.lines) < 2 or not all(map(_is_unit, firsts.values())):
+        return grid
+    numeric = [title for title, cells in rest.items() if _has_numbers(cells)]
+    if not any(not is_missing(firsts[title]) for title in numeric):
+        return grid
+    units = dict(grid.units)
+    for title in numeric:
+        unit = "" if is_missing(firsts[title]) else _unit_of(firsts[title])
+        if unit and (unit.lower() not in TIMES or is_cost(title) or "t" in title.lower()):
+            units.setdefault(title, unit)
+    return replace(grid, columns=rest, lines=grid.lines[1:], units=units)
+
+
+def _has_numbers(cells: Sequence[object]) -> bool:
+    first = cells[:_FIRST]
+    if all(map(is_missing, first)):
+        return False
+    return as_numbers(first) is not None or written_numbers(first) is not None
+
+
+def _unit_of(cell: object) -> str:
+    return str(cell or "").strip(" \t[]()").rstrip(".")
+
+
+def _is_unit(cell: object) -> bool:
+    return is_missing(cell) or _UNIT.fullmatch(_unit_of(cell)) is not None

@@ -1,0 +1,110 @@
+"""Values of tables without call paths: the run time, its parts, other times, rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from callpath_modeler.arrays import FloatArray
+from callpath_modeler.readers.titles import read_title
+from cpmodel_tables.grid import Grid
+from cpmodel_tables.notations import TIMES
+from cpmodel_tables.title_words import Place, place_of, unit_of_time
+
+_ORDER = (Place.TOTAL, Place.TIME, Place.PART, Place.COUNT, Place.OF_PROCESSORS, Place.AVERAGE,
+          Place.RATE)  # fmt: skip
+_TOO_MUCH = 1.02
+"""Largest sum of parts over the run time; times are rounded in tables."""
+_MOST = 0.5
+"""Smallest share of the run time that columns without a known title must add up to."""
+_ROUNDING = 1e-3
+"""Largest rest of the run time that is rounding."""
+
+OTHER = "other"
+"""Name of the rest of the run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Roles of the values of a table without call paths.
+
+    Attributes
+    ----------
+    titles : columns of values; the first one is the default metric
+    total : column of the run time that has parts, or None
+    parts : columns of the parts
+    rest : whether the parts leave a rest of the run time
+    """
+
+    titles: tuple[str, ...]
+    total: str | None = None
+    parts: tuple[str, ...] = ()
+    rest: bool = False
+    places: dict[str, Place] = field(default_factory=dict)
+
+
+def values_of_program(grid: Grid, values: Sequence[str]) -> Values:
+    """Return the roles of columns of values.
+
+    A total has priority over its parts, and the time on the wall over that of processors. Times
+    that never add up to more than the total are its parts.
+    """
+    places = {title: place_of(title) for title in values}
+    ordered = sorted(values, key=lambda title: _ORDER.index(places[title]))
+    total = ordered[0]
+    if places[total] not in {Place.TOTAL, Place.TIME} or len(values) < 2:
+        return Values(tuple(ordered), places=places)
+    parts = _parts(grid, total, ordered[1:], places)
+    if not parts:
+        return Values(tuple(ordered), places=places)
+    whole = seconds(grid, total)
+    rest = whole - sum(np.nan_to_num(seconds(grid, title)) for title in parts)
+    has_rest = bool((rest > _ROUNDING * whole).any())
+    titles = tuple(title for title in ordered if title not in parts)
+    return Values(titles, total, tuple(parts), has_rest, places)
+
+
+def _parts(grid: Grid, total: str, others: Sequence[str], places: dict[str, Place]) -> list[str]:
+    whole = seconds(grid, total)
+    named = [title for title in others if places[title] is Place.PART]
+    unknown = [title for title in others if places[title] is Place.COUNT and _is_bare(grid, title)]
+    found = [title for title in named if _fits(seconds(grid, title), whole)]
+    both = [*found, *(title for title in unknown if _fits(seconds(grid, title), whole))]
+    if len(both) > len(found) and _adds_up(grid, both, whole, least=_MOST):
+        return both
+    return found if found and _adds_up(grid, found, whole) else []
+
+
+def _is_bare(grid: Grid, title: str) -> bool:
+    """Return whether a title has no unit and no known meaning, and its numbers are no counts."""
+    column = grid.numbers(title)
+    there = column[np.isfinite(column)]
+    is_whole = bool((there == np.round(there)).all())
+    return not is_whole and read_title(title).unit == "1" and not grid.units.get(title)
+
+
+def _fits(part: FloatArray, whole: FloatArray) -> bool:
+    there = np.isfinite(part)
+    return bool(there.any() and ((part >= 0) & (part <= _TOO_MUCH * whole))[there].all())
+
+
+def _adds_up(grid: Grid, parts: Sequence[str], whole: FloatArray, *, least: float = 0.0) -> bool:
+    total = np.sum([np.nan_to_num(seconds(grid, title)) for title in parts], axis=0)
+    return bool(((total <= _TOO_MUCH * whole) & (total >= least * whole)).all())
+
+
+def seconds(grid: Grid, title: str) -> FloatArray:
+    """Return a column of times in seconds, [rows]."""
+    unit = grid.units.get(title) or unit_of_time(title)
+    factor = TIMES.get(unit) if unit else None
+    return grid.numbers(title) * (read_title(title, grid.units.get(title)).factor
+                                  if factor is None else factor)  # fmt: skip
+
+
+def is_bare_time(grid: Grid, title: str) -> bool:
+    """Return whether a title such as ``total`` is that of a time, but states no unit."""
+    if place_of(title) not in {Place.TOTAL, Place.TIME}:
+        return False
+    return not grid.units.get(title) and read_title(title).unit == "1" and not unit_of_time(title)
