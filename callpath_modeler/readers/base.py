@@ -15,8 +15,6 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from msgspec import Struct
-
 if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
@@ -175,7 +173,8 @@ class LineSource(Protocol):
         ...
 
 
-class ThreadSums(Struct, frozen=True, eq=False):
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadSums:
     """Sums over groups of call paths, for each thread.
 
     Attributes
@@ -320,7 +319,8 @@ class SeriesReader(Reader, Protocol):
         ...
 
 
-class Workers(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Workers:
     """Workers for the parts of one profile.
 
     Attributes
@@ -384,7 +384,8 @@ def opened_runs(
         raise TypeError(f"reader {reader.name!r} has neither open nor open_runs")
 
 
-class Agreement(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Agreement:
     """Comparison of one metric between a reader and an independent implementation.
 
     Attributes

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.units import interval, quantity, to_ascii
 
 
-class TextStyle(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class TextStyle:
     """The style of the lines of an answer.
 
     Attributes
