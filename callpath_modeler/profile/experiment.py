@@ -16,11 +16,16 @@ from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.cases import refuse_several_cases
 from callpath_modeler.profile.metric_formulas import Definition, Formula
 from callpath_modeler.profile.metric_values import MetricValues, RunLines, inclusive_values
 from callpath_modeler.profile.omissions import Omission
-from callpath_modeler.profile.runs import Parameter, Run, RunNumber, split_parameters
+from callpath_modeler.profile.runs import (
+    Parameter,
+    Run,
+    RunNumber,
+    refuse_several_cases,
+    split_parameters,
+)
 from callpath_modeler.profile.schema import PROGRAM, Metric, Reduction, Region
 from callpath_modeler.units import as_option, counted
 

@@ -1,14 +1,19 @@
-"""Runs of a program, the parameters that vary between them, and the numbers in their names."""
+"""Runs of a program, the parameters that vary between them, and the words that tell cases apart."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from msgspec import Struct
 
-from callpath_modeler.printable import printable
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import printable, shell_word, shortened
 from callpath_modeler.profile.schema import Extent
+from callpath_modeler.units import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +94,87 @@ def split_parameters(
         elif values:
             constants[name] = values[0]
     return tuple(varying), constants
+
+
+SEVERAL = "CPM184"
+"""Code of findings about runs of several cases; the subject is the key of the metadata."""
+
+_CASE_WORDS = frozenset(
+    {"case", "input", "inputs", "algorithm", "algo", "study", "type", "kind", "class", "variant",
+     "version", "machine", "cluster", "system", "platform", "architecture", "arch", "compiler",
+     "commit", "branch", "build", "dataset", "data", "config", "configuration", "problem",
+     "workload", "size", "scenario", "experiment", "test", "model", "scheme", "strategy", "method",
+     "solver", "preconditioner", "implementation", "impl", "library", "backend", "mode", "scaling",
+     "series", "setup", "mesh", "grid", "matrix", "molecule", "language", "network", "precision",
+     "dtype", "datatype", "format", "layout", "policy", "schedule", "partitioner", "distribution",
+     "order", "mpi", "program", "application", "executable", "app", "benchmark", "code", "binary",
+     "suite"}
+)  # fmt: skip
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BRACKETS = re.compile(r"[\[(][^\[(\])]*[\])]")
+_SIGNS = re.compile(r"[,<>=!*?\[\]]")
+"""Characters with a meaning in conditions."""
+_MOST = 5
+"""Maximum number of cases in a text."""
+
+
+class _Described(Protocol):
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+
+def names_a_case(title: str) -> bool:
+    """Return whether a title announces texts about programs, inputs or machines.
+
+    >>> [names_a_case(title) for title in ("Matrix Size", "InputType", "compiler", "host")]
+    [True, True, True, False]
+    """
+    words = re.findall(r"[0-9a-z]+", _CAMEL.sub(" ", _BRACKETS.sub("", title)).lower())
+    return not _CASE_WORDS.isdisjoint(words)
+
+
+def case_finding(key: str, runs: Sequence[_Described]) -> Finding | None:
+    """Return a finding if runs are of several cases; None = all are of one."""
+    values = _values(key, runs)
+    if len(values) < 2:
+        return None
+    return Finding(SEVERAL, key, f"{_listed(values)}; {_choice(key, values)}", len(values))
+
+
+def refuse_several_cases(findings: Iterable[Finding], runs: Sequence[_Described]) -> None:
+    """Raise an error if runs of several cases would be repetitions of each other.
+
+    Parameters
+    ----------
+    findings : findings of an experiment; those with the code `SEVERAL` name the keys
+    runs : runs of the experiment
+
+    Raises
+    ------
+    UsageError
+        If there are several cases. The error lists them, and explains how to choose one.
+    """
+    for key in (each.subject for each in findings if each.code == SEVERAL):
+        values = _values(key, runs)
+        if len(values) > 1:
+            raise UsageError(
+                f"{counted(len(values), 'case')} of {printable(key)!r}: {_listed(values)}; "
+                "runs of several cases are not repetitions of each other",
+                hint=f"{_choice(key, values)}; a column of call paths is called callpath",
+            )
+
+
+def _values(key: str, runs: Sequence[_Described]) -> list[str]:
+    return list(dict.fromkeys(run.metadata.get(key, "") for run in runs))
+
+
+def _listed(values: Sequence[str]) -> str:
+    shown = [shortened(printable(value) or "(empty)", 40) for value in values]
+    more = f", and {len(shown) - _MOST} more" if len(shown) > _MOST else ""
+    return ", ".join(shown[:_MOST]) + more
+
+
+def _choice(key: str, values: Sequence[str]) -> str:
+    name, first = printable(key), next(filter(None, values), "")
+    chosen = shell_word(f"{name}={_SIGNS.sub('?', printable(first))}")
+    return f"choose one with --where {chosen}, or rank each with --group-by {shell_word(name)}"

@@ -24,12 +24,11 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.cases import case_finding
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
 from callpath_modeler.profile.program import refuse_several_programs
-from callpath_modeler.profile.runs import Run, split_parameters
+from callpath_modeler.profile.runs import Run, case_finding, split_parameters
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,

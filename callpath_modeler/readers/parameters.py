@@ -16,9 +16,8 @@ from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.inference import Decision, Role, infer
+from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
 from callpath_modeler.readers.tokens import NameWord
-from callpath_modeler.readers.undecided_numbers import named_number, refuse_undecided
 from callpath_modeler.units import counted
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.cases import case_finding, names_a_case
-from callpath_modeler.profile.runs import Run
+from callpath_modeler.profile.runs import Run, case_finding, names_a_case
 from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import counted, setting_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from callpath_modeler.printable import printable, shell_word
-from callpath_modeler.profile.cases import names_a_case
+from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.base import ColumnRole
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import title_words as words

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.columns import NumberColumn, columns_of
-from callpath_modeler.readers.inference import Decision, Role, infer
+from callpath_modeler.readers.inference import Decision, Role, infer, named_number
 from callpath_modeler.readers.tokens import NameWord, word_of
-from callpath_modeler.readers.undecided_numbers import named_number
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.text_columns import case_key

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from callpath_modeler.arrays import IntArray
-from callpath_modeler.profile.cases import names_a_case
+from callpath_modeler.profile.runs import names_a_case
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.grouped_rows import numbered, refined
