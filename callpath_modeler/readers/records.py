@@ -59,6 +59,8 @@ class Records:
         repetitions of each other
     assumed : titles whose unit in `units` is assumed
     are_events : whether values of one call path and run are added instead of repetitions
+    runs_are_numbered : whether `repetition` numbers runs, and not just the values of a call path. A
+        call path without a row in a run then costs nothing there, if a repetition has a row
     """
 
     subject: str
@@ -78,6 +80,7 @@ class Records:
     cases: Sequence[str] = ()
     assumed: frozenset[str] = frozenset()
     are_events: bool = False
+    runs_are_numbered: bool = False
 
 
 class RecordedRun:
@@ -180,7 +183,10 @@ def runs_of(records: Records, noticed: Sequence[Finding] = ()) -> list[RunSource
     notices = [Notices(records.subject) for _ in keys]
     # Sums that overflow are removed when runs are read.
     with np.errstate(over="ignore", invalid="ignore"):
-        columns = list(_columns(records, tree, row, run, notices))
+        absent = np.zeros((len(tree), len(keys)), dtype=np.bool_)
+        if records.runs_are_numbered:
+            absent = _absent(row[records.path], run, len(tree), [of for of, _ in keys])
+        columns = list(_columns(records, tree, row, run, absent, notices))
     metadata = {"program": records.program, "creator": records.creator}
     metadata = {key: text for key, text in metadata.items() if text}
     texts = _texts(records, run, len(keys))
@@ -307,11 +313,32 @@ def _extent(setting: Mapping[str, float]) -> Extent:
     return Extent(count("p"), count("threads"), count("nodes"))
 
 
+def _absent(row: IntArray, run: IntArray, rows: int, settings: Sequence[int]) -> BoolArray:
+    """Return which call paths have no record in a run, but in a repetition of it, [rows, runs].
+
+    Tools list a call path in a run only if it was seen there, so its cost is 0. A record without a
+    value is another matter: the value is not known.
+
+    Parameters
+    ----------
+    row, run : [n] call path and run of each record
+    rows : number of call paths
+    settings : number of the setting of each run
+    """
+    recorded = np.zeros((rows, len(settings)), dtype=np.bool_)
+    recorded[row, run] = True
+    _, setting = np.unique(settings, return_inverse=True)
+    of_setting = np.zeros((rows, setting.max() + 1), dtype=np.bool_)
+    of_setting[row, setting[run]] = True
+    return np.asarray(of_setting[:, setting] & ~recorded)
+
+
 def _columns(
     records: Records,
     tree: CallTree,
     row: IntArray,
     run: IntArray,
+    absent: BoolArray,
     notices: Sequence[Notices],
 ) -> Iterator[_Column]:
     """Yield the exclusive values of each metric, in order of the first title."""
@@ -332,6 +359,8 @@ def _columns(
             count = int(endless[:, of].sum())
             notices[of].note("CPM117", records.titles[k], count, about=records.titles[k])
         table[endless] = np.nan
+        if title.additive:
+            table[absent & ~np.isnan(table).all(axis=0)] = 0.0
         return table
 
     for name, flavours in _metrics(records, notices[0]).items():

@@ -65,6 +65,7 @@ class Grid:
     place : unit of `lines`, such as a line or a row
     is_result : whether the file is known to be a table of results, for any titles
     creator : tool that wrote the file, or ""
+    has_lists : whether rows are values of lists, whose numbers are those of no run
     """
 
     path: Path
@@ -75,6 +76,7 @@ class Grid:
     place: str = "line"
     is_result: bool = False
     creator: str = ""
+    has_lists: bool = False
     _numeric: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parsed: dict[str, FloatArray | None] = field(
         default_factory=dict, init=False, repr=False, compare=False

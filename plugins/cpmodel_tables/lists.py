@@ -43,7 +43,7 @@ def with_repetitions(grid: Grid) -> Grid:
     if REPETITION not in columns:
         others = [cells for title, cells in grid.columns.items() if title not in listed]
         columns[REPETITION] = _numbered(others, counts.tolist())
-    return replace(grid, columns=columns, lines=grid.lines[row])
+    return replace(grid, columns=columns, lines=grid.lines[row], has_lists=True)
 
 
 def _has_lists(cells: Sequence[object]) -> bool:

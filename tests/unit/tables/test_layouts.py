@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import callpath_modeler as cpm
 from callpath_modeler import loading
 from callpath_modeler.errors import InputError
 
@@ -285,3 +286,29 @@ def test_an_identifier_of_a_table_that_is_confirmed_is_no_finding(tmp_path):
     assert [parameter.name for parameter in experiment.parameters] == ["p"]
     assert "CPM141" not in {finding.code for finding in experiment.findings}
     assert "CPM141" in {f.code for f in loading.load([tmp_path / "jobs.csv"]).findings}
+
+
+def test_a_call_path_without_a_row_costs_nothing_in_that_repetition(load, value_of):
+    rows = ["callpath,p,repetition,time[s]"]
+    rows += [f"main,{p},{rep},1.0" for p in (2, 4) for rep in (1, 2, 3)]
+    rows += ["main/rare,2,1,0.01", "main/rare,2,3,", "main/other,4,1,0.01"]
+    experiment = load("x.csv", "\n".join(rows))
+    rare = [value_of(experiment, "time", "main/rare", rep, p=2) for rep in (1, 2, 3)]
+    np.testing.assert_equal(rare, [0.01, 0.0, np.nan])
+    # Nothing is known about a scale where no run has a row.
+    assert np.isnan(
+        [value_of(experiment, "time", "main/rare", rep, p=4) for rep in (1, 2, 3)]
+    ).all()
+
+
+def test_times_by_few_samples_have_wide_bands(load):
+    """One sample takes 10 ms; in 7 of 15 runs, a function that takes 3 ms has one."""
+    seen = {16: (1, 3), 32: (3,), 64: (3,), 128: (2, 3), 256: (2,)}
+    rows = ["callpath,p,repetition,time[s]"]
+    rows += [f"main,{p},{rep},{5 + (p * rep) % 7 / 20}" for p in seen for rep in (1, 2, 3)]
+    rows += [f"main/rare,{p},{rep},0.01" for p, runs in seen.items() for rep in runs]
+    fitted = cpm.fit(load("x.csv", "\n".join(rows)))
+    band = fitted["main/rare"].predict(4096)
+    assert 0.004 < band.value < 0.006
+    assert band.low < 0.003
+    assert band.high > 0.01
