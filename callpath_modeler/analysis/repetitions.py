@@ -1,11 +1,12 @@
-"""Number of repetitions, and runs that were slower as a whole.
+"""Number of repetitions, runs that were slower as a whole, and repetitions in two groups.
 
 A rule of thumb of the field: the 95 % confidence interval of a mean, by Student's t, should lie
 within 5 % of the mean. The rule applies to call paths that carry cost. The worst call path of a
 point decides.
 
 An error that all call paths of a run share, such as a slow node or another job on the machine, does
-not average out over call paths. It distorts models. So findings name such runs.
+not average out over call paths. It distorts models. So findings name such runs. Two states of a
+machine make two groups of run times, and the mean is the time of no run.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ _ENOUGH = 20
 
 _LOOKED_AT = 1000
 """Largest number of call paths that judge a run; more would not change the result."""
+
+
+_APART = 4, 12.0, 3.0
+"""Smallest number of runs, distance of groups of so few, relative to the wider one, and least one.
+
+The distance falls with the square of the number of runs. Repetitions of one state, with normal,
+exponential, half-normal or log-normal noise, are two groups in less than 1 % of the settings.
+"""
 
 
 class Shortage(Struct, frozen=True):
@@ -131,6 +140,60 @@ def slow_runs(experiment: Experiment, metric: str | None = None) -> list[SlowRun
     return found
 
 
+class RunGroups(Struct, frozen=True):
+    """Repetitions of one setting in two groups.
+
+    Attributes
+    ----------
+    slow, fast : numbers of the runs
+    longer : relative increase of the mean run time from the fast to the slow runs
+    """
+
+    slow: tuple[int, ...]
+    fast: tuple[int, ...]
+    longer: float
+
+
+def run_groups(experiment: Experiment, metric: str | None = None) -> list[RunGroups]:
+    """Return the settings whose run times are in two groups that lie far apart.
+
+    A group has at least two runs, and the distance of the groups is at least 5 %.
+
+    Parameters
+    ----------
+    metric : name of the metric; None = the first duration. Only run times are in groups
+    """
+    chosen = experiment.metric(metric)
+    if not (chosen.is_time and chosen.additive):
+        return []
+    program = experiment.of_program(chosen.name)
+    values = (experiment if program is None else program).values(chosen.name)
+    times, found = np.nansum(values, axis=0), []
+    for runs in experiment.runs_by_setting().values():
+        order = np.array(runs)[np.argsort(times[runs], kind="stable")]
+        first = _second_group(times[order])
+        if first:
+            fast, slow = order[:first], order[first:]
+            longer = float(times[slow].mean() / times[fast].mean()) - 1
+            found.append(RunGroups(tuple(slow.tolist()), tuple(fast.tolist()), longer))
+    return found
+
+
+def _second_group(times: FloatArray) -> int:
+    """Return the place of the first time of the second group, in ascending order; 0 = no groups."""
+    if len(times) < _APART[0] or not times[0] > 0:
+        return 0
+    logs = np.log(times)
+    places = np.arange(2, len(times) - 1)
+    within = np.maximum(logs[places - 1] - logs[0], logs[-1] - logs[places])
+    apart = logs[places] - logs[places - 1]
+    fewest, factor, least = _APART
+    factor = max(factor * (fewest / len(times)) ** 2, least)
+    best = int(np.argmax(apart - factor * within))
+    is_apart = apart[best] >= max(np.log1p(_SLOWER), factor * within[best])
+    return int(places[best]) if is_apart else 0
+
+
 def _medians_of_others(values: FloatArray) -> FloatArray:
     """Return for each value [k, R] the median of the other values in its row."""
     order = np.argsort(values, axis=1, kind="stable")
@@ -161,8 +224,26 @@ def _reach(number: Rows) -> FloatArray:
 
 
 def repetition_findings(experiment: Experiment, metric: str | None = None) -> list[Finding]:
-    """Return findings about missing repetitions, and about runs that were slower as a whole."""
-    return [*_too_few(experiment, metric), *_slower(experiment, metric)]
+    """Return findings about missing repetitions, slow runs, and repetitions in two groups."""
+    return [
+        *_too_few(experiment, metric),
+        *_slower(experiment, metric),
+        *_in_groups(experiment, metric),
+    ]
+
+
+def _in_groups(experiment: Experiment, metric: str | None) -> list[Finding]:
+    """Return one finding about the settings whose repetitions are in two groups."""
+    groups = sorted(run_groups(experiment, metric), key=lambda each: -each.longer)
+    if not groups:
+        return []
+    each = [
+        f"{', '.join(experiment.runs[run].source for run in one.slow)} by {percent(one.longer)}, "
+        f"{len(one.slow)} of {len(one.slow) + len(one.fast)} runs"
+        for one in groups
+    ]
+    message = f"longer than the other repetitions: {'; '.join(each)}"
+    return [Finding("CPM185", experiment.metric(metric).name, message, len(groups))]
 
 
 def _slower(experiment: Experiment, metric: str | None) -> list[Finding]:

@@ -54,7 +54,8 @@ _MOST_INFLUENTIAL = (
     "CPM160", "CPM161", "CPM156", "CPM157", "CPM143", "CPM142", "CPM141", "CPM102",
     "CPM131", "CPM155", "CPM135", "CPM103", "CPM114", "CPM118", "CPM117", "CPM104",
     "CPM105", "CPM132", "CPM215", "CPM208", "CPM210", "CPM209", "CPM205", "CPM214",
-    "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204", "CPM136", "CPM134",
+    "CPM207", "CPM206", "CPM202", "CPM201", "CPM116", "CPM204", "CPM185", "CPM136",
+    "CPM134",
     "CPM115",
 )  # fmt: skip
 """Kinds in order of their influence on a result: its data, its meaning, its uncertainty."""

@@ -78,6 +78,13 @@ OF_SERIES = {
         remedy="Repeat these runs, or remove them from the list.",
         example="time: longer than repetitions: app.p64.r3 by 20 % (95 % of call paths)",
     ),
+    "CPM185": FindingKind(
+        what="Repetitions are in two groups, far apart",
+        why="The machine was in two states, and the mean is the time of no run.",
+        remedy="Model the runs of one state, or measure all scales in one state.",
+        example="time: longer than the other repetitions: app.p64.r2, app.p64.r4 by 36 %, "
+        "2 of 5 runs",
+    ),
     "CPM137": FindingKind(
         what="A call path seems to have another name in other runs",
         why="A renamed function has two incomplete models instead of one.",

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.repetitions import repetition_findings, shortages, slow_runs
+from callpath_modeler.analysis.repetitions import (
+    repetition_findings,
+    run_groups,
+    shortages,
+    slow_runs,
+)
 from callpath_modeler.diagnostics import summarise
 from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.experiment import Experiment
@@ -124,6 +131,42 @@ def test_a_fit_says_so_too():
     assert codes.count("CPM134") == 1
     steady = {"main": 5 * (1 + 0.001 * rng.standard_normal((5, 3)))}
     assert "CPM134" not in [finding.code for finding in fit(experiment(steady)).findings]
+
+
+STATES = {
+    "normal": lambda rng, shape: 1 + 0.1 * rng.standard_normal(shape),
+    "one-sided": lambda rng, shape: 1 + 0.2 * rng.exponential(size=shape),
+    "half-normal": lambda rng, shape: 1 + 0.2 * abs(rng.standard_normal(shape)),
+    "of all sizes": lambda rng, shape: np.exp(0.5 * rng.standard_normal(shape)),
+}
+
+
+@pytest.mark.parametrize("noise", STATES.values(), ids=[*STATES])
+@pytest.mark.parametrize("runs", [4, 5, 8])
+def test_repetitions_of_one_state_are_hardly_ever_two_groups(noise: Any, runs: int) -> None:
+    times = noise(np.random.default_rng(runs), (2000, runs))
+    made = experiment({"main": times}, np.arange(1.0, 2001))
+    assert len(run_groups(made)) <= 0.01 * 2000 + 2 * np.sqrt(20)
+
+
+def test_repetitions_in_two_states_of_a_machine_are_named() -> None:
+    times = 10 * np.ones((3, 5)) + 0.1 * np.random.default_rng(5).standard_normal((3, 5))
+    times[1, [1, 3]] *= 1.36
+    made = experiment({"main": 0.3 * times, "main/f": 0.7 * times}, [2.0, 4.0, 8.0])
+    (group,) = run_groups(made)
+    assert group.slow == (6, 8)
+    assert set(group.fast) == {5, 7, 9}
+    assert group.longer == pytest.approx(0.36, abs=0.03)
+    (finding,) = [each for each in repetition_findings(made) if each.code == "CPM185"]
+    first, second = (made.runs[run].source for run in group.slow)
+    assert sorted(finding.message.split(": ")[1].split(" by ")[0].split(", ")) == [first, second]
+    assert finding.message.endswith("2 of 5 runs")
+
+
+def test_one_run_or_a_small_distance_makes_no_groups() -> None:
+    times = np.full((3, 5), 10.0) + np.arange(5) / 1000
+    times[0, 2], times[1, :2] = 20.0, 10.3
+    assert run_groups(experiment({"main": times}, [2.0, 4.0, 8.0])) == []
 
 
 def many_call_paths(seed: int, factors: dict[tuple[int, int], float]) -> Experiment:
