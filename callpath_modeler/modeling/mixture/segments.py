@@ -108,7 +108,7 @@ def with_laws_beyond(
     log_place = np.array([place.log_probability for place in found_there])
     log_place += np.log(PRIOR_OF_TWO_LAWS / len(places))
     log_two = np.logaddexp.reduce(log_place, axis=0)
-    log_one = _log_of_one_law(some, their, data.rounding[rows] > 0, hypotheses, ways, beliefs)
+    log_one = _log_of_one_law(some, their, hypotheses, ways, beliefs)
     share, told = np.zeros(len(rows)), np.isfinite(log_two) & np.isfinite(log_one)
     with np.errstate(over="ignore"):
         share[told] = 1 / (1 + np.exp(log_one[told] - log_two[told]))
@@ -135,16 +135,16 @@ def with_laws_beyond(
 def _log_of_one_law(
     data: ScaledRows,
     found: Posterior,
-    rounded: BoolArray,
     hypotheses: Hypotheses,
     ways: Deviations,
     beliefs: LogPriors,
 ) -> FloatArray:
     """Return the log probability of the values of rows under all other hypotheses, [n].
 
-    Rows marked by `rounded` [n] come from `_as_rounded`; `found` does not have their noise.
+    The rows come from `_as_rounded`; `found` does not have the noise of rounded rows.
     """
-    logs = np.empty(len(rounded))
+    rounded, logs = data.rounding > 0, np.empty(len(data.values))
+    data = replace(data, rounding=np.zeros_like(data.rounding))
     for its, is_rounded in ((rounded, True), (~rounded, False)):
         rows = np.flatnonzero(its)
         if not rows.size:
@@ -174,11 +174,15 @@ def _normalised(logs: FloatArray) -> FloatArray:
 
 
 def _as_rounded(data: ScaledRows) -> ScaledRows:
-    """Return rows whose noise includes the rounding of their smallest value to few digits."""
-    adds = np.zeros_like(data.rounding)
-    whole = np.flatnonzero(data.rounding > 0)
-    adds[whole] = data.rounding[whole] / np.maximum(data.least[whole] ** 2, TINY)
-    return replace(data, variance=data.variance + adds, rounding=np.zeros_like(adds))
+    """Return rows whose noise includes rounding.
+
+    The noise is that of the largest value. Smaller values are rounded by a larger share, and have
+    less weight.
+    """
+    adds = data.rounding[:, None] / error_unit(data, data.values) ** 2
+    variance = data.variance + adds.min(axis=1)
+    weight = data.weight * (variance[:, None] / (data.variance[:, None] + adds))
+    return replace(data, variance=variance, weight=weight)
 
 
 def _asked(

@@ -147,8 +147,10 @@ class SideRegressions:
         )
         # A law needs one point more than coefficients, except one coefficient on one point.
         evidence[used[:, None] <= size - (size == 1)] = -np.inf
-        # If the mean is below the floor, the level has no evidence.
-        evidence[mean < floor_of(data)[:, 0]] = -np.inf
+        # If the mean is below the floor, the level has no evidence, unless values are counts.
+        small = mean < floor_of(data)[:, 0]
+        evidence[small & ((data.rounding == 0) | (mean <= 0))] = -np.inf
+        evidence[small, 1:] = -np.inf
         evidence[np.isnan(evidence)] = -np.inf
         return cls(
             np.maximum(joined(total, left, left, alone_left), 0.0),

@@ -171,3 +171,21 @@ def test_laws_of_one_side_are_of_plain_terms() -> None:
     prior = prior_of_laws(known.log_prior, terms, len(known.shapes))
     assert len(prior) == 1 + 3 * len(terms)
     assert np.exp(prior).sum() == pytest.approx(1)
+
+
+def test_a_law_of_counts_that_are_small_before_it_comes_back() -> None:
+    """Iterations of HOMME's Reduce: 1 up to a limit, then p^2 (Calotoiu and others, SC 2013)."""
+    p = np.array([600, 1176, 4056, 7776, 13824, 14406, 15000, 15606, 16224, 23814, 31974, 43350.0])
+    visits = np.where(p > 15000, np.round(p**2 / 5e6), 1.0)
+    models = fit(p, np.repeat(visits[None, :, None], 3, axis=2))
+    assert models.growth(0).text() == "O(p^2)"
+    assert models.since[0] == 15606
+    band = models.predict(np.array([130000.0]))
+    assert band.value[0, 0] == pytest.approx(3380, rel=0.01)
+    assert band.low[0, 0] < 3380 < band.high[0, 0]
+
+
+def test_rounding_alone_is_no_law_beyond() -> None:
+    p = 2.0 ** np.arange(2, 12)
+    counts = np.stack([np.ceil(np.log2(p)), np.round(p**0.5), np.ceil(p ** (1 / 3)), 3 + 0 * p])
+    assert not fit(p, np.repeat(counts[..., None], 3, axis=2)).since.any()
