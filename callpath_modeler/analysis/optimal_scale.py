@@ -60,7 +60,7 @@ def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptim
 
     Returns
     -------
-    Turning or None
+    ScalingOptimum or None
         None if nothing is faster than the target. None also under weak scaling, inside the data,
         for sums over processes, and for metrics that are not times or not additive.
     """
@@ -75,6 +75,8 @@ def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptim
     at = float(points[least])
     there = predicted_run_time(fitted, at)
     end = total if np.isfinite(target) else predicted_run_time(fitted, until)
+    if not end[0] > there[0] * (1 + _RISES):
+        return None
     first, last = plateau(points, totals, least, there[2])
     return ScalingOptimum(at, there, first, last, until, end[1] > there[2])
 
