@@ -38,7 +38,7 @@ _TRACE, _PROFILE = ".otf2", ".cubex"
 # profiles of a measurement tool, such files are derived from the profiles.
 _GENERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", ".extra-p",
             ".folded", ".collapsed", ".dat", ".log", ".out", ".result", ".yaml", ".yml", ".pkl",
-            ".pickle")  # fmt: skip
+            ".pickle", ".md", ".markdown")  # fmt: skip
 
 _MOST_IN_A_NAME = 12
 """Maximum number of parameters in a pattern of names.

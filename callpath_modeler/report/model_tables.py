@@ -82,12 +82,18 @@ def _models_of(
 def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = False) -> Table:
     """Return a table with one row per call path and run in which it occurred.
 
+    A value that is not known has a row if a repetition of the run has a value. Without a row, it
+    would count as 0.
+
     The column of inclusive values is called ``value_inclusive``. A table of exclusive values also
     has the imbalance, if it is known.
     """
     tree, value = experiment.tree, "value_inclusive" if inclusive else "value"
     values = experiment.values(metric.name, inclusive=inclusive)
-    rows, runs = (index.tolist() for index in np.nonzero(~np.isnan(values)))
+    is_told = ~np.isnan(values)
+    for repetitions in experiment.runs_by_setting().values():
+        is_told[:, repetitions] = is_told[:, repetitions].any(axis=1, keepdims=True)
+    rows, runs = (index.tolist() for index in np.nonzero(is_told))
     paths, ids = tree.paths(range(len(tree))), tree.ids()
     columns: dict[str, list[Cell]] = {
         "callpath": [paths[row] for row in rows],

@@ -182,7 +182,8 @@ def _records(
         cases=[case_key(title) for title in layout.cases],
         assumed=frozenset(title for title in titles if is_bare_time(grid, title)),
         are_events=layout.events,
-        runs_are_numbered=layout.repetition is not None and not grid.has_lists,
+        # Extra-P numbers the values of each call path.
+        runs_are_numbered=layout.repetition is not None and not (grid.has_lists or grid.parameters),
     )
 
 

@@ -77,7 +77,10 @@ def test_one_parameter_is_modelled_where_all_others_are_fixed():
 def test_values_that_are_not_positive_are_named_with_their_parameter():
     assert told(lambda: cpm.fit(experiment(p=SCALES, n=(0, 20, 30)))) == (
         "n = 0: models need positive values",
-        "exclude such runs with --where 'n>0'",
+        (
+            "exclude such runs with --where 'n>0'; if n numbers kinds of runs, rank each with "
+            "--group-by n"
+        ),
     )
 
 
