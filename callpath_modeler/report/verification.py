@@ -38,7 +38,8 @@ def verification_sentences(ranking: Ranking, found: Verification, *, style: Text
     of_what = f"with at least {percent(FROM, 1)} of the measured {fitted.metric.name}"
     lines.append(
         f"{where}, {counted(found.runs, 'run')}: the bands of {held} of "
-        f"{counted(judged, 'call path')} {of_what} hold."
+        f"{counted(judged, 'call path')} {of_what} hold, given the scatter of "
+        f"{'a single run' if found.runs == 1 else counted(found.runs, 'run')}."
     )
     missing = int((found.counts & ~found.modelled).sum())
     if missing:
