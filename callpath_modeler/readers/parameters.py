@@ -17,7 +17,7 @@ from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
-from callpath_modeler.readers.tokens import NameWord
+from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import counted
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
@@ -415,6 +415,9 @@ def _of_column(run: _ProfileRun, title: str) -> float:
         return run.stated[title]
     if title in run.metadata and _is_number(run.metadata[title]):
         return decimal_of(run.metadata[title])
+    if word_of(title) is NameWord.PROCESSES and "p" in run.stated:
+        # A reader calls this column p.
+        return run.stated["p"]
     known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]
     raise UsageError(
         f"{run.name}: no column {title!r} of numbers about the runs",

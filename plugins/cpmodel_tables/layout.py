@@ -324,7 +324,7 @@ class _Search:
 
         Results have one value at each setting of the parameters before, and are not whole.
         """
-        if words.is_activity(title) and not self._is_scale_beside(title):
+        if words.is_activity(title) and not self._counts_workers(title):
             return True
         column = self.grid.parsed(title)
         if column is None or self.is_scale(title) or word_of(title) is NameWord.SIZE:
@@ -334,10 +334,30 @@ class _Search:
         varies = len(np.unique(there)) > 1
         return varies and number == len(np.unique(setting)) > 1 and bool(np.any(there % 1))
 
-    def _is_scale_beside(self, title: str) -> bool:
-        """Return whether a column such as ``MPI`` counts workers because no other column does."""
-        others = (each for each in self.free if each != title and self.is_scale(each))
-        return self.is_scale(title) and not any(map(self.grid.is_numeric, others))
+    def _counts_workers(self, title: str) -> bool:
+        """Return whether a column such as ``MPI`` counts workers, and is no part of the run time.
+
+        It does if no other column does. Beside another count, its numbers are whole and at least 1.
+        It then stands before all times, or it rises like a scale, such as 4, 8, 16.
+        """
+        if not self.is_scale(title):
+            return False
+        scales = (each for each in self.free if each != title and self.is_scale(each))
+        if not any(map(self.grid.is_numeric, scales)):
+            return True
+        column = self.grid.parsed(title)
+        if column is None or self.grid.units.get(title):
+            return False
+        distinct = np.unique(column[np.isfinite(column)])
+        if not (distinct >= 1).all():
+            return False
+        rest = _without(self.grid.columns, [title])
+        order = [*self.grid.columns]
+        parts = [each for each in rest if words.is_activity(each)]
+        times = [each for each in rest if words.is_cost(each)]
+        if all(order.index(title) < order.index(each) for each in (*parts, *times)):
+            return True
+        return not parts and len(distinct) > 1 and not (distinct[1:] % distinct[:-1]).any()
 
     def _is_rising(self, title: str) -> bool:
         if self.grid.texts_among_numbers(title):

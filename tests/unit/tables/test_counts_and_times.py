@@ -1,0 +1,62 @@
+"""Counts of workers, parts of the run time, totals and models in tables made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from callpath_modeler import loading
+
+
+def names(experiment):
+    return [parameter.name for parameter in experiment.parameters]
+
+
+def paths(experiment):
+    return [experiment.tree.path(row) for row in range(len(experiment.tree))]
+
+
+HYBRID = "mpi,omp,time\n1,1,100\n2,1,51\n4,1,27\n1,2,55\n2,2,28\n4,2,15\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "processes"),
+    [
+        ("MPI,threads,time\n1,4,100\n2,4,51\n4,4,27\n8,4,15\n", ["p"], [1, 2, 4, 8]),
+        (HYBRID, ["p", "omp"], [1, 2, 4]),
+        ("nodes,mpi,omp,time (s)\n1,4,2,9.5\n2,6,2,5.1\n4,9,2,2.8\n", ["nodes", "p"], [4, 6, 9]),
+        ("threads,time,MPI\n1,100,1\n1,51,2\n2,55,1\n2,30,2\n", ["threads", "p"], [1, 2]),
+        ("mpi,omp,time,comm\n1,4,100,0.5\n2,4,51,0.8\n4,4,27,1.1\n", ["p"], [1, 2, 4]),
+    ],
+)
+def test_whole_numbers_of_mpi_beside_threads_or_nodes_count_processes(
+    load, text, parameters, processes
+):
+    experiment = load("x.csv", text)
+    assert names(experiment) == parameters
+    assert experiment.points("p").tolist() == processes
+    assert "<root>/mpi" not in [path.lower() for path in paths(experiment)]
+    assert list(experiment.columns) == ["time"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cores,time,compute,mpi\n24,180,170,3\n48,92,85,4\n96,49,42,6\n",
+        "cores,time,mpi\n24,180,3\n48,92,4\n96,49,6\n",
+        "cores,mpi,time\n24,3.5,180\n48,4.5,92\n96,6.5,49\n",
+        "cores,mpi (s),time (s)\n24,3,180\n48,6,92\n96,12,49\n",
+        "cores,mpi,time\n24,0,180\n48,1,92\n96,2,49\n",
+    ],
+)
+def test_times_of_mpi_are_a_part_of_the_run_time(load, text):
+    experiment = load("x.csv", text)
+    assert names(experiment) == ["cores"]
+    assert "<root>/mpi" in paths(experiment)
+
+
+@pytest.mark.parametrize("title", ["mpi", "MPI", "ranks"])
+def test_a_column_that_is_called_p_is_found_by_its_title(tmp_path, title):
+    (tmp_path / "x.csv").write_text(HYBRID.replace("mpi", title))
+    options = loading.ReadOptions(parameter_sources={"p": f"column:{title}"})
+    experiment = loading.load([tmp_path / "x.csv"], loading.LoadOptions(options))
+    assert experiment.points("p").tolist() == [1, 2, 4]
