@@ -22,6 +22,7 @@ _REASONS = {
     Place.AVERAGE: "the title names a statistic",
     Place.COUNT: "a column of numbers",
     Place.RATE: "the title names a rate: more is better",
+    Place.MODEL: "the title names a model, which is no measurement",
 }
 
 
@@ -94,5 +95,6 @@ def _value(grid: Grid, layout: TableLayout, title: str) -> ColumnRole:
 def _default(layout: TableLayout) -> str:
     """Return the column of the default metric: the first time, or else the first value."""
     titles: Sequence[str] = layout.values
-    times = (title for title in titles if place_of(title) not in {Place.COUNT, Place.RATE})
+    others = {Place.COUNT, Place.RATE, Place.MODEL}
+    times = (title for title in titles if place_of(title) not in others)
     return next(times, titles[0])

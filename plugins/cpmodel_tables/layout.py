@@ -122,7 +122,8 @@ def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
     if not told:
         rest = _without(numeric, values)
         parameters, others = search.parameters(rest, values, texts.callpath, rising)
-        values = [*values, *others] if metric is None else values
+        if metric is None:
+            values = sorted([*values, *others], key=words.is_model)
         if not values:
             values = search.unnamed_values(parameters)
             parameters = _without(parameters, values)
@@ -315,7 +316,7 @@ class _Search:
         costs = [t for t in self.free if words.is_cost(t) and self.grid.is_numeric(t)]
         passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
         others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]
-        others = [t for t in others if self.free[t] not in passed]
+        others = [t for t in others if self.free[t] not in passed and not words.is_model(t)]
         whole = [title for title in others if not is_rate(title) and self._is_rising(title)]
         return whole if costs else []
 
@@ -325,6 +326,8 @@ class _Search:
         Results have one value at each setting of the parameters before, and are not whole.
         """
         if words.is_activity(title) and not self._counts_workers(title):
+            return True
+        if words.is_model(title) and plain(title) != "model":
             return True
         column = self.grid.parsed(title)
         if column is None or self.is_scale(title) or word_of(title) is NameWord.SIZE:

@@ -14,7 +14,7 @@ from cpmodel_tables.notations import TIMES
 from cpmodel_tables.title_words import Place, place_of, unit_of_time
 
 _ORDER = (Place.TOTAL, Place.TIME, Place.PART, Place.COUNT, Place.OF_PROCESSORS, Place.AVERAGE,
-          Place.RATE)  # fmt: skip
+          Place.RATE, Place.MODEL)  # fmt: skip
 _TOO_MUCH = 1.02
 """Largest sum of parts over the run time; times are rounded in tables."""
 _MOST = 0.5

@@ -108,6 +108,14 @@ _PARTIAL = frozenset(
         "step",
     }
 )
+_MODELS = frozenset(
+    {"ideal", "expected", "theoretical", "linear", "perfect", "model", "predicted", "fit"}
+)
+_OF_MODELS = frozenset(
+    {"time", "times", "t", "speedup", "speed", "up", "scaling", "efficiency", "seconds", "sec", "s",
+     "ms", "us", "min", "h", "run", "total", "wall", "walltime", "elapsed", "runtime", "duration"}
+)  # fmt: skip
+"""Words beside those of models: with others, such as ``linear solver``, a title is measured."""
 _BRACKETS = re.compile(r"(?<!\s)\s*[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
@@ -122,6 +130,7 @@ class Place(StrEnum):
     AVERAGE = "average"
     COUNT = "count"
     RATE = "rate"
+    MODEL = "model"
 
 
 def plain(title: str) -> str:
@@ -199,6 +208,8 @@ def place_of(title: str) -> Place:
     >>> [str(place_of(title)) for title in ("total (s)", "compute (s)", "Core t (s)", "Speedup")]
     ['total', 'part', 'time of processors', 'rate']
     """
+    if is_model(title):
+        return Place.MODEL
     if is_rate(title):
         return Place.RATE
     if is_activity(title):
@@ -227,6 +238,16 @@ def _is_count(title: str, words: set[str]) -> bool:
     if unit_of_time(title) or words & _TIMES:
         return False
     return read_title(title).unit != "s"
+
+
+def is_model(title: str) -> bool:
+    """Return whether a title means numbers of a model, which nobody measured.
+
+    >>> [is_model(title) for title in ("ideal", "t_ideal", "Time (expected)", "linear solver (s)")]
+    [True, True, True, False]
+    """
+    words = {*re.findall(r"[a-z]+", _CAMEL.sub(" ", title).lower())}
+    return bool(words & _MODELS) and words <= _MODELS | _OF_MODELS
 
 
 def is_activity(title: str) -> bool:

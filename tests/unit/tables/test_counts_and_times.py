@@ -60,3 +60,28 @@ def test_a_column_that_is_called_p_is_found_by_its_title(tmp_path, title):
     options = loading.ReadOptions(parameter_sources={"p": f"column:{title}"})
     experiment = loading.load([tmp_path / "x.csv"], loading.LoadOptions(options))
     assert experiment.points("p").tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p,time,ideal\n1,100.5,100.5\n2,51,50.25\n4,27,25.125\n",
+        "p,ideal time (s),time (s)\n1,100,100.5\n2,50,51\n4,25,27\n",
+        "p,Time (ideal),run time\n1,100,100.5\n2,50,51\n4,25,27\n",
+        "callpath,p,expected (s),time (s)\n<root>,1,100,100.5\n<root>,2,50,51\n<root>,4,25,27\n",
+        "x,linear,time\n1,100,100.5\n2,50,51\n4,25,27\n",
+        "predicted,p,time,perfect speedup\n100,1,100.5,1\n50,2,51,2\n25,4,27,4\n",
+    ],
+)
+def test_columns_of_models_are_neither_parts_nor_the_default_metric(tmp_path, text):
+    (tmp_path / "table.csv").write_text(text)
+    experiment = loading.load([tmp_path / "table.csv"])
+    assert names(experiment) == ["p"]
+    assert paths(experiment) == ["<root>"]
+    (metric,) = experiment.columns
+    assert experiment.values(metric).tolist() == [[100.5, 51, 27]]
+
+
+def test_a_part_with_the_name_of_a_model_is_a_part(load):
+    text = "p,total (s),linear solver (s),fit (s)\n1,100,20,90\n2,51,10,45\n4,27,5,20\n"
+    assert paths(load("x.csv", text)) == ["<root>", "<root>/linear solver", "<root>/other"]
