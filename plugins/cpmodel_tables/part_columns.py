@@ -60,10 +60,15 @@ def values_of_program(grid: Grid, values: Sequence[str]) -> Values:
     if not parts:
         return Values(tuple(ordered), places=places)
     whole = seconds(grid, total)
-    rest = whole - sum(np.nan_to_num(seconds(grid, title)) for title in parts)
+    rest = rest_of(grid, total, parts)
     has_rest = bool((rest > _ROUNDING * whole).any())
     titles = tuple(title for title in ordered if title not in parts)
     return Values(titles, total, tuple(parts), has_rest, places)
+
+
+def rest_of(grid: Grid, total: str, parts: Sequence[str]) -> FloatArray:
+    """Return the run time less its parts in seconds, [rows]; NaN = a part has no value."""
+    return np.asarray(seconds(grid, total) - np.sum([seconds(grid, t) for t in parts], axis=0))
 
 
 def _parts(grid: Grid, total: str, others: Sequence[str], places: dict[str, Place]) -> list[str]:

@@ -31,7 +31,7 @@ from cpmodel_tables.layout import (
     names_call_paths,
 )
 from cpmodel_tables.lists import with_repetitions
-from cpmodel_tables.part_columns import OTHER, Values, is_bare_time, seconds
+from cpmodel_tables.part_columns import OTHER, Values, is_bare_time, rest_of, seconds
 from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
@@ -318,8 +318,7 @@ def _values_of_program(
     if program.total is not None:
         parts = [seconds(grid, each) for each in program.parts]
         if program.rest:
-            rest = seconds(grid, program.total) - np.sum(np.nan_to_num(parts), axis=0)
-            parts.append(np.maximum(rest, 0.0))
+            parts.append(np.maximum(rest_of(grid, program.total, program.parts), 0.0))
         columns, title = parts, [titles.index(program.total)] * len(parts)
     others = [each for each in titles if each != program.total]
     is_time = {each: bool(unit_of_time(each)) for each in titles}
@@ -329,6 +328,12 @@ def _values_of_program(
     units |= {each: "s" for each in titles if is_bare_time(grid, each)}
     if program.total is not None:
         units[program.total] = "s"
+        if np.isnan(rest_of(grid, program.total, program.parts)).any():
+            # The sum of the parts is too small there.
+            whole = f"{program.total} (inc)"
+            titles, title = [*titles, whole], [*title, len(titles)]
+            columns.append(seconds(grid, program.total))
+            units[whole] = "s"
     return titles, np.repeat(title, len(grid.lines)), np.concatenate(columns), units
 
 

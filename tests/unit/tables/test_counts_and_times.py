@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from callpath_modeler import loading
@@ -85,3 +86,13 @@ def test_columns_of_models_are_neither_parts_nor_the_default_metric(tmp_path, te
 def test_a_part_with_the_name_of_a_model_is_a_part(load):
     text = "p,total (s),linear solver (s),fit (s)\n1,100,20,90\n2,51,10,45\n4,27,5,20\n"
     assert paths(load("x.csv", text)) == ["<root>", "<root>/linear solver", "<root>/other"]
+
+
+def test_a_part_without_a_value_is_not_in_the_rest_of_the_run_time(load, value_of):
+    text = "p,time,comp,comm\n1,100,90,2\n2,51,44,3\n4,27,21,4\n8,15,10,-\n"
+    experiment = load("x.csv", text)
+    other = [value_of(experiment, "time", "<root>/other", p=p) for p in (1, 2, 4, 8)]
+    comm = [value_of(experiment, "time", "<root>/comm", p=p) for p in (1, 2, 4, 8)]
+    np.testing.assert_equal(other, [8, 4, 2, np.nan])
+    np.testing.assert_equal(comm, [2, 3, 4, np.nan])
+    assert experiment.columns["time"].total.tolist() == [100, 51, 27, 15]
