@@ -11,7 +11,7 @@ from callpath_modeler.arrays import BoolArray
 from callpath_modeler.diagnostics import Finding
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.notations import is_missing
-from cpmodel_tables.title_words import plain, scale_name
+from cpmodel_tables.title_words import Place, place_of, plain, scale_name
 
 _STATISTICS = frozenset(
     {"total", "sum", "average", "avg", "mean", "median", "min", "max", "std", "stddev", "geomean",
@@ -54,12 +54,17 @@ def without_failures(grid: Grid) -> tuple[Grid, list[Finding]]:
 def without_gaps(grid: Grid, value: str, needed: Iterable[str]) -> tuple[Grid, list[Finding]]:
     """Return a table without rows that lack the default metric, and a finding about them.
 
+    A run time that is not positive and finite is no value: scripts write 0 or -1 for failed runs.
+
     Parameters
     ----------
     value : title of the default metric
     needed : titles of the parameters; a row without all of them is an error of its own
     """
     missing = np.array([*map(is_missing, grid.columns[value])], bool)
+    times = grid.parsed(value)
+    if times is not None and place_of(value) in {Place.TOTAL, Place.TIME}:
+        missing |= ~((times > 0) & np.isfinite(times))
     for title in needed:
         missing &= [not is_missing(cell) for cell in grid.columns[title]]
     if not missing.any() or missing.all():

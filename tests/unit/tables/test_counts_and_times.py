@@ -96,3 +96,17 @@ def test_a_part_without_a_value_is_not_in_the_rest_of_the_run_time(load, value_o
     np.testing.assert_equal(other, [8, 4, 2, np.nan])
     np.testing.assert_equal(comm, [2, 3, 4, np.nan])
     assert experiment.columns["time"].total.tolist() == [100, 51, 27, 15]
+
+
+@pytest.mark.parametrize("bad", ["0", "0.0", "-1", "inf", "nan"])
+def test_a_run_time_that_is_not_positive_is_no_run(load, bad):
+    experiment = load("x.csv", f"p,time,comm\n1,100,2\n2,51,3\n4,{bad},4\n8,15,5\n")
+    assert experiment.points("p").tolist() == [1, 2, 8]
+    assert paths(experiment) == ["<root>", "<root>/comm", "<root>/other"]
+    found = [(finding.code, finding.message) for finding in experiment.findings]
+    assert found == [("CPM101", "line 4: no value of time")]
+
+
+def test_a_count_of_zero_is_a_value(load):
+    experiment = load("x.csv", "p,visits\n1,3\n2,0\n4,5\n")
+    assert experiment.values("visits").tolist() == [[3, 0, 5]]
