@@ -61,6 +61,8 @@ class Records:
     are_events : whether values of one call path and run are added instead of repetitions
     runs_are_numbered : whether `repetition` numbers runs, and not just the values of a call path. A
         call path without a row in a run then costs nothing there, if a repetition has a row
+    whole : index into `paths` of the caller whose values contain those of all others, or None
+    of_whole : indices into `titles` for which this is so
     """
 
     subject: str
@@ -81,6 +83,8 @@ class Records:
     assumed: frozenset[str] = frozenset()
     are_events: bool = False
     runs_are_numbered: bool = False
+    whole: int | None = None
+    of_whole: frozenset[int] = frozenset()
 
 
 class RecordedRun:
@@ -361,6 +365,10 @@ def _columns(
         table[endless] = np.nan
         if title.additive:
             table[absent & ~np.isnan(table).all(axis=0)] = 0.0
+        if records.whole is not None and k in records.of_whole:
+            top = row[records.whole]
+            others = np.nansum(np.delete(table, top, axis=0), axis=0)
+            table[top] = np.maximum(table[top] - others, 0.0)
         return table
 
     for name, flavours in _metrics(records, notices[0]).items():

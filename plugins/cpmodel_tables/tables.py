@@ -38,6 +38,7 @@ from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 from cpmodel_tables.text_columns import case_key
 from cpmodel_tables.title_words import part_name, unit_of_time
+from cpmodel_tables.total_rows import with_total_as_root
 from cpmodel_tables.unused_rows import without_failures, without_gaps
 from cpmodel_tables.wide_tables import may_be_wide
 
@@ -141,7 +142,8 @@ def runs_of_grid(
         titles = ", ".join(layout.callpath)
         findings.append(Finding("CPM165", str(grid.path), titles, len(layout.callpath)))
     roles = _of_runs(grid, layout, path)
-    return runs_of(_records(grid, layout, (paths, path), roles), [*findings, *roles.findings])
+    records = with_total_as_root(_records(grid, layout, (paths, path), roles))
+    return runs_of(records, [*findings, *roles.findings])
 
 
 def _used_rows(grid: Grid) -> tuple[Grid, TableLayout, list[Finding]]:

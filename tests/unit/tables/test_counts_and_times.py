@@ -110,3 +110,54 @@ def test_a_run_time_that_is_not_positive_is_no_run(load, bad):
 def test_a_count_of_zero_is_a_value(load):
     experiment = load("x.csv", "p,visits\n1,3\n2,0\n4,5\n")
     assert experiment.values("visits").tolist() == [[3, 0, 5]]
+
+
+def with_total(name, totals, title="time"):
+    """Return a table with two call paths and a row that may be their total."""
+    rows = [f"callpath,p,{title},visits"]
+    for p, total in zip((1, 2, 4), totals, strict=True):
+        rows += [f"solve,{p},{8 / p},5", f"{name},{p},{total},1", f"io,{p},1,3"]
+    return "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize("name", ["total", "Sum", "SUMME", "gesamt", "overall", "all", "Whole"])
+@pytest.mark.parametrize("title", ["time", "time (inc)"])
+def test_the_total_of_all_others_is_their_caller(load, value_of, name, title):
+    experiment = load("x.csv", with_total(name, (10, 5.5, 3.0), title))
+    assert {*paths(experiment)} == {name, f"{name}/solve", f"{name}/io"}
+    assert experiment.columns["time"].total.tolist() == [10, 5.5, 3]
+    assert [value_of(experiment, "time", name, p=p) for p in (1, 2, 4)] == [1, 0.5, 0]
+    assert value_of(experiment, "time", f"{name}/solve", p=2) == 4
+    # Its number of visits is not that of the others.
+    assert [value_of(experiment, "visits", name, p=p) for p in (1, 2, 4)] == [1, 1, 1]
+
+
+def test_a_total_that_is_rounded_has_no_own_time(load, value_of):
+    experiment = load("x.csv", with_total("total", (9, 4.98, 3)))
+    assert value_of(experiment, "time", "total", p=2) == 0
+    assert experiment.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "totals"), [("total", (10, 4.9, 3)), ("sum", (1, 1, 1)), ("main", (10, 5.5, 3))]
+)
+def test_a_row_that_is_no_total_is_an_ordinary_call_path(load, name, totals):
+    experiment = load("x.csv", with_total(name, totals))
+    assert {*paths(experiment)} == {name, "solve", "io"}
+
+
+def test_a_total_is_the_caller_in_each_repetition(load, value_of):
+    rows = ["region,p,time"]
+    for p in (1, 2):
+        for more in (0, 1):
+            rows += [f"a,{p},{3 + more}", f"b,{p},2", f"total,{p},{6 + 2 * more}"]
+    experiment = load("x.csv", "\n".join(rows) + "\n")
+    assert [value_of(experiment, "time", "total", r, p=2) for r in (1, 2)] == [1, 2]
+    assert experiment.columns["time"].total.tolist() == [6, 8, 6, 8]
+
+
+def test_a_total_below_columns_of_scales_is_the_caller(load, value_of):
+    text = "region,p=1,p=2,p=4\nsolve,8,4,2\nio,1,1,1\nTotal,10,5.5,3\n"
+    experiment = load("x.csv", text)
+    assert value_of(experiment, "time", "Total/io", p=4) == 1
+    assert value_of(experiment, "time", "Total", p=1) == 1
