@@ -54,6 +54,20 @@ class DescribingOption(click.Option):
     """
 
 
+class ConditionsOption(click.Option):
+    """An option whose texts are conditions; all that are given must hold."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:  # noqa: ARG002
+        """Let the parser keep every text that is given."""
+        parser.add_option(self, self.opts, self.name, action="append")
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return all conditions in one text, with commas between them."""
+        if isinstance(value, list):
+            value = ",".join(filter(None, value))
+        return super().type_cast_value(ctx, value)
+
+
 def add_options(command: F, options: tuple[Callable[[F], F], ...]) -> F:
     """Add options to a command, in this order."""
     for option in reversed(options):

@@ -13,6 +13,7 @@ import click
 from callpath_modeler.cli.option_groups import (
     ASKED,
     BESIDE,
+    ConditionsOption,
     DecimalNumber,
     DescribingOption,
     F,
@@ -112,7 +113,11 @@ def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 
 _LOAD = (
     click.option(
-        "--where", metavar="COND", default="", help="Conditions on runs, e.g. 'p>=64,n=30'."
+        "--where",
+        cls=ConditionsOption,
+        metavar="COND",
+        default="",
+        help="Conditions on runs, e.g. 'p>=64,n=30'. Repeat for more: all must hold.",
     ),
     click.option(
         "--ignore",

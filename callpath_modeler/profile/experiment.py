@@ -18,7 +18,7 @@ from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.metric_formulas import Definition, Formula
 from callpath_modeler.profile.metric_values import MetricValues, RunLines, inclusive_values
-from callpath_modeler.profile.omissions import Omission
+from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import (
     Parameter,
     Run,
@@ -299,7 +299,8 @@ class Experiment(HtmlReprMixin):
             If there is no such metric or parameter, or if the runs are of several cases, which are
             not repetitions of each other.
         """
-        refuse_several_cases(self.findings, self.runs)
+        are_selected = any(each.kind is OmissionKind.RUNS for each in self.omissions)
+        refuse_several_cases(self.findings, self.runs, are_selected=are_selected)
         values = self.values(metric, inclusive=inclusive)
         if rows is not None:
             values = values[rows]

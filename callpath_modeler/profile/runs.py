@@ -133,35 +133,43 @@ def names_a_case(title: str) -> bool:
     return not _CASE_WORDS.isdisjoint(words)
 
 
-def case_finding(key: str, runs: Sequence[_Described]) -> Finding | None:
-    """Return a finding if runs are of several cases; None = all are of one."""
-    values = _values(key, runs)
-    if len(values) < 2:
-        return None
-    return Finding(SEVERAL, key, f"{_listed(values)}; {_choice(key, values)}", len(values))
+def case_findings(keys: Iterable[str], runs: Sequence[_Described]) -> list[Finding]:
+    """Return a finding for each key of the metadata that tells several cases apart."""
+    several = {key: values for key in keys if len(values := _values(key, runs)) > 1}
+    return [
+        Finding(SEVERAL, key, f"{_listed(values)}; {_choice(key, several, runs)}", len(values))
+        for key, values in several.items()
+    ]
 
 
-def refuse_several_cases(findings: Iterable[Finding], runs: Sequence[_Described]) -> None:
+def refuse_several_cases(
+    findings: Iterable[Finding], runs: Sequence[_Described], *, are_selected: bool = False
+) -> None:
     """Raise an error if runs of several cases would be repetitions of each other.
 
     Parameters
     ----------
     findings : findings of an experiment; those with the code `SEVERAL` name the keys
     runs : runs of the experiment
+    are_selected : whether conditions have selected the runs, so that the error asks for more
 
     Raises
     ------
     UsageError
         If there are several cases. The error lists them, and explains how to choose one.
     """
-    for key in (each.subject for each in findings if each.code == SEVERAL):
-        values = _values(key, runs)
-        if len(values) > 1:
-            raise UsageError(
-                f"{counted(len(values), 'case')} of {printable(key)!r}: {_listed(values)}; "
-                "runs of several cases are not repetitions of each other",
-                hint=f"{_choice(key, values)}; a column of call paths is called callpath",
-            )
+    keys = dict.fromkeys(each.subject for each in findings if each.code == SEVERAL)
+    several = {key: values for key in keys if len(values := _values(key, runs)) > 1}
+    if several:
+        told = "; ".join(
+            f"{counted(len(values), 'case')} of {printable(key)!r}: {_listed(values)}"
+            for key, values in several.items()
+        )
+        choice = _choice(next(iter(several)), several, runs, are_selected=are_selected)
+        raise UsageError(
+            f"{told}; runs of several cases are not repetitions of each other",
+            hint=f"{choice}; a column of call paths is called callpath",
+        )
 
 
 def _values(key: str, runs: Sequence[_Described]) -> list[str]:
@@ -174,7 +182,25 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join(shown[:_MOST]) + more
 
 
-def _choice(key: str, values: Sequence[str]) -> str:
-    name, first = printable(key), next(filter(None, values), "")
-    chosen = shell_word(f"{name}={_SIGNS.sub('?', printable(first))}")
-    return f"choose one with --where {chosen}, or rank each with --group-by {shell_word(name)}"
+def _choice(
+    key: str, keys: Iterable[str], runs: Sequence[_Described], *, are_selected: bool = False
+) -> str:
+    """Return the options that choose one case, or rank the cases of `key`."""
+    name = shell_word(printable(key))
+    first, *others = _conditions([key, *(each for each in keys if each != key)], runs)
+    chosen = shell_word(",".join([first, *others]))
+    rest = f"--where {shell_word(','.join(others))} " if others else ""
+    with_option = "by adding" if are_selected else "with"
+    return f"choose one {with_option} --where {chosen}, or rank each with {rest}--group-by {name}"
+
+
+def _conditions(keys: Sequence[str], runs: Sequence[_Described]) -> list[str]:
+    """Return conditions that together select runs of one case, which there is."""
+    chosen = max(runs, key=lambda run: [bool(run.metadata.get(key)) for key in keys])
+    found = []
+    for key in keys:
+        value = chosen.metadata.get(key, "")
+        if value and len(_values(key, runs)) > 1:
+            found.append(f"{printable(key)}={_SIGNS.sub('?', printable(value))}")
+            runs = [run for run in runs if run.metadata.get(key) == value]
+    return found

@@ -28,7 +28,7 @@ from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
 from callpath_modeler.profile.program import refuse_several_programs
-from callpath_modeler.profile.runs import Run, case_finding, split_parameters
+from callpath_modeler.profile.runs import Run, case_findings, split_parameters
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,
@@ -288,7 +288,7 @@ def _experiment_of(
         _refuse_several_metrics(read)
     refuse_several_programs(read)
     keys = dict.fromkeys(key for run in read for key in run.cases)
-    findings += [found for key in keys if (found := case_finding(key, read)) is not None]
+    findings += case_findings(keys, read)
     findings += [
         finding
         for run in read

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
-from callpath_modeler.profile.runs import Run, case_finding, names_a_case
+from callpath_modeler.profile.runs import Run, case_findings, names_a_case
 from callpath_modeler.readers.tokens import NameWord, word_of
 from callpath_modeler.units import counted, setting_text
 
@@ -54,7 +54,8 @@ def provenance_findings(runs: Sequence[Run]) -> list[Finding]:
 
 def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Finding]:
     """Return findings about metadata with recurring values that differ within a point."""
-    findings = []
+    findings: list[Finding] = []
+    cases: list[str] = []
     for key in dict.fromkeys(key for run in runs for key in run.metadata):
         if key in _OTHERS or word_of(key) is NameWord.IDENTIFIER or _CHANCE.search(key):
             continue
@@ -63,10 +64,10 @@ def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Findin
             continue
         mixed = sum(len({run.metadata.get(key) for run in of}) > 1 for of in points)
         if mixed and names_a_case(key) and not all(map(_is_number, count)):
-            findings += [found for found in [case_finding(key, runs)] if found is not None]
+            cases.append(key)
         elif mixed:
             findings.append(_input(key, count, mixed, len(points)))
-    return findings
+    return [*case_findings(cases, runs), *findings]
 
 
 def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:

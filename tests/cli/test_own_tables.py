@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shlex
@@ -116,6 +117,39 @@ def test_no_rate_is_a_cost_beside_a_time(write, title):
 def test_units_in_titles_are_converted(write, unit, factor):
     experiment = loading.load(write(scaling_table("ranks", f"Time ({unit})")))
     assert experiment.values("Time")[0] == pytest.approx([t * factor for t in TIMES])
+
+
+def test_conditions_of_several_options_must_all_hold(write, run):
+    rows = [
+        f"{solver},{machine},{p},{t * k}"
+        for p, t in zip(SCALES, TIMES, strict=True)
+        for k, (solver, machine) in enumerate(itertools.product(("cg", "gmres"), "ab"), 1)
+    ]
+    path = write("\n".join(["solver,machine,p,time", *rows]) + "\n")
+    asked = ("rank", path, "--target", "64")
+    refused = run(*asked)
+    refused.fails(2, "2 cases of 'solver': cg, gmres; 2 cases of 'machine': a, b")
+    assert "with --where solver=cg,machine=a, or rank each with" in refused.complaint
+    assert "--where machine=a --group-by solver" in refused.complaint
+    one = run(*asked, "--where", "solver=cg,machine=a").out
+    several = run(*asked, "--where", "solver=cg", "--where", "machine=a").out
+    assert several == one
+    assert "5 points, 5 runs" in one
+    assert "--where solver=cg,machine=a" in one
+    run(*asked, "--where", "solver=cg").fails(2, "choose one by adding --where machine=a")
+    grouped = run(*asked, "--where", "machine=a", "--group-by", "solver").out
+    assert grouped.count("5 points, 5 runs") == 2
+
+
+def test_a_condition_that_another_one_implies_is_not_asked_for(write, run):
+    rows = [
+        f"{solver},{library},{p},{t}"
+        for p, t in zip(SCALES, TIMES, strict=True)
+        for solver, library in (("cg", "x"), ("gmres", "y"))
+    ]
+    path = write("\n".join(["solver,library,p,time", *rows]) + "\n")
+    complaint = run("rank", path, "--target", "64").complaint
+    assert "choose one with --where solver=cg, or rank each with --group-by solver" in complaint
 
 
 def test_cases_are_refused_with_options_that_work(write, run):
