@@ -23,8 +23,9 @@ _DEVIATION = re.compile(rf"({_NUMBER})\s*(?:±|\+/?-)\s*{_NUMBER}\s*(%?)(?:\s*([
 _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d(?:\.\d*)?)")
 _SPAN = re.compile(r"(?:(\d++)d)?(?:(\d++)h)?(?:(\d++)m(?:in)?)?(?:(\d++(?:\.\d*+)?)s)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s*([A-Za-zµ%]+)\.?")
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:[,'’  \u202f]\d{3})+(?:\.\d+)?")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'’  \u202f]\d{3})+(?:\.\d+)?")
 _GERMAN = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?")
+_UNCLEAR = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _SEPARATORS = re.compile(r"[,'’  \u202f]")
 
 TIMES = {
@@ -94,6 +95,53 @@ def written_numbers(cells: Sequence[object], *, point: bool = True) -> Written |
     return None
 
 
+def readings(cell: object) -> tuple[str, str] | None:
+    """Return both readings of a number whose comma may separate thousands; None = it may not.
+
+    >>> readings("12,345"), readings("1,5"), readings("12,345.6")
+    (('12345', '12.345'), None, None)
+    """
+    text = cell.strip() if isinstance(cell, str) else ""
+    if _UNCLEAR.fullmatch(text) is None:
+        return None
+    return text.replace(",", ""), text.replace(",", ".")
+
+
+def groups_thousands(cells: Sequence[object], *, are_whole: bool) -> bool:
+    """Return whether the commas of a column certainly separate thousands.
+
+    Parameters
+    ----------
+    are_whole : whether the numbers count something, so that 1,024 cannot be 1.024
+
+    Examples
+    --------
+    >>> groups_thousands(["12,345.6", "980"], are_whole=False)
+    True
+    >>> [groups_thousands(["512", "1,024"], are_whole=whole) for whole in (True, False)]
+    [True, False]
+    >>> groups_thousands(["1,000", "2,000"], are_whole=True)  # 1 and 2 with three decimals
+    False
+    """
+    texts = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    with_comma = [text for text in texts if "," in text]
+    others = [text for text in texts if "," not in text]
+    if not with_comma or not all(map(_THOUSANDS.fullmatch, with_comma)):
+        return False
+    if not all(map(_PLAIN.fullmatch, others)):
+        return False
+    if any("." in text or text.count(",") > 1 for text in with_comma):
+        return True
+    is_count = are_whole and all(map(str.isdigit, others))
+    return is_count and (bool(others) or any(not text.endswith(",000") for text in with_comma))
+
+
+def has_decimal_commas(cells: Sequence[object]) -> bool:
+    """Return whether a column has a number whose comma certainly is a decimal comma."""
+    texts = (cell.strip() for cell in cells if isinstance(cell, str) and "," in cell)
+    return any(_GERMAN.fullmatch(text) and not _THOUSANDS.fullmatch(text) for text in texts)
+
+
 def is_missing(cell: object) -> bool:
     """Return whether a cell has no value."""
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in MISSING)
@@ -121,7 +169,9 @@ def _notations(
     if not with_comma or (are_thousands and is_sure):
         found.append(("thousands separators", "", _grouped))
     if with_comma and all(_GERMAN.fullmatch(text) for text in with_comma):
-        is_decimal = any(_decimals(text) != 3 or text.startswith("0,") for text in with_comma)
+        is_decimal = any(
+            _decimals(text) != 3 or text.lstrip("+-").startswith("0,") for text in with_comma
+        )
         if is_decimal and not (are_thousands and is_sure):
             found.append(("decimal commas", "", _german))
     found += [

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cpmodel_tables.grid import Grid, as_numbers
-from cpmodel_tables.notations import TIMES, is_missing, written_numbers
+from cpmodel_tables.notations import (
+    TIMES,
+    groups_thousands,
+    has_decimal_commas,
+    is_missing,
+    readings,
+    written_numbers,
+)
 from cpmodel_tables.title_words import is_cost, scale_name
 
 _UNIT = re.compile(r"[A-Za-zµ%#/]{0,12}")
@@ -35,9 +42,18 @@ def with_numbers(grid: Grid) -> Grid:
         if title not in texts
         for cell in cells[:100]
     )
+    firsts = {title: grid.columns[title][:_MOST] for title in texts}
+    grouped = [
+        title
+        for title, cells in firsts.items()
+        if groups_thousands(cells, are_whole=bool(scale_name(title)))
+    ]
+    point = point or (bool(grouped) and not any(map(has_decimal_commas, firsts.values())))
     columns, units = dict(grid.columns), dict(grid.units)
     for title in texts:
-        found = written_numbers(grid.columns[title], point=point)
+        found = written_numbers(grid.columns[title], point=point or title in grouped)
+        if found is None and (is_cost(title) or scale_name(title)):
+            _refuse_unclear_commas(grid, title)
         if found is None or (found.unit == "x" and scale_name(title)):
             continue
         columns[title] = found.values
@@ -66,6 +82,24 @@ def _refuse_unclear_points(grid: Grid, title: str) -> None:
         raise grid.error(
             cells.index(shown),
             f"{title}: {shown!r} may be {shown.replace('.', '')} or {shown}",
+            "write numbers without separators of thousands",
+        )
+
+
+def _refuse_unclear_commas(grid: Grid, title: str) -> None:
+    """Raise an error if a comma may separate thousands: 12,345 is 12345 or 12.345.
+
+    Raises
+    ------
+    InputError
+        If all cells that are no numbers have both readings.
+    """
+    texts = [cell for cell in grid.columns[title] if as_numbers([cell]) is None]
+    unclear = next(filter(readings, texts), None)
+    if unclear is not None and all(map(readings, texts)):
+        raise grid.error(
+            grid.columns[title].index(unclear),
+            f"{title}: {unclear!r} may be {' or '.join(readings(unclear) or ())}",
             "write numbers without separators of thousands",
         )
 

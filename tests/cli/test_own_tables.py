@@ -343,6 +343,38 @@ def test_points_that_may_separate_thousands_are_refused(write, run):
     assert loading.load(write("np;time\n1;1.234\n2;1.051\n4;0.826\n8;0.6\n"))
 
 
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("np;time\n512;12,345\n1,024;6,789\n2,048;3,456\n", [12345, 6789, 3456]),
+        ("np;time\n1,024;12,345\n2,048;6,789\n4,096;345\n", [12345, 6789, 345]),
+        ("np;time;bytes\n1;12,345;1,234,567\n2;6,789;9\n4;3,456;8\n", [12345, 6789, 3456]),
+        ("np;time\n1,024;12,3\n2,048;6,789\n4,096;0,345\n", [12.3, 6.789, 0.345]),
+    ],
+)
+def test_commas_separate_thousands_if_another_number_shows_it(write, text, times):
+    experiment = loading.load(write(text), loading.LoadOptions(loading.ReadOptions(metrics=None)))
+    assert experiment.values("time")[0].tolist() == times
+    assert experiment.points("p")[-1] in {4, 2048, 4096}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "1;12,345;5\n2;6,789;5\n4;924;5\n",
+        "1;12,345;0,5\n2;6,789;0,5\n4;3,456;0,5\n",
+        "1,024;12,345;0,5\n2,048;6,789;0,5\n4,096;3,456;0,5\n",
+        "1,000;12,345;5\n2,000;6,789;5\n4,000;3,456;5\n",
+    ],
+)
+def test_commas_with_two_readings_are_asked_about(write, run, rows):
+    refused = run("rank", write(f"np;time;share\n{rows}"), "--target", "64")
+    assert refused.status == 3
+    found = re.search(r"line 2: (np|time): '(\d+),(\d+)' may be (\S+) or (\S+)", refused.complaint)
+    assert found is not None
+    assert (found[4], found[5].rstrip(";,.")) == (found[2] + found[3], f"{found[2]}.{found[3]}")
+
+
 def generated_table(random):
     """Return the text of a table, its ending, its scales and times, repetitions and case."""
     title, (time, factor) = random.choice(PROCESSES), random.choice(UNITS_OF_TITLES)
