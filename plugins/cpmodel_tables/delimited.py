@@ -14,14 +14,15 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
-from cpmodel_tables.dialects import dialect_of, rows_of
+from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
 from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
-from cpmodel_tables.layout import is_table
+from cpmodel_tables.layout import is_table, may_be_table
 from cpmodel_tables.number_columns import with_numbers
 from cpmodel_tables.text import first_text, opened_text
 from cpmodel_tables.unused_rows import without_footers
 from cpmodel_tables.wide_tables import with_long_rows
 
+_MOST_NAMED = 5
 _MOST_IDLE = 1 << 20
 """Maximum number of consecutive empty rows, or of comment lines above the header."""
 
@@ -34,7 +35,8 @@ def of_delimited(path: Path) -> Grid:
     Raises
     ------
     InputError
-        If there are no rows, two columns have one title, or rows differ in length.
+        If there are no rows, two columns have one title, rows differ in length, or the text has
+        several tables of measurements.
     """
     dialect = dialect_of(first_text(path), is_table)
     table = _Delimited(path)
@@ -45,7 +47,29 @@ def of_delimited(path: Path) -> Grid:
         except csv.Error as cause:
             table.gather()
             raise InputError(f"{path}: {cause}", hint=HINT) from cause
-    return table.grid()
+    grid = table.grid()
+    _refuse_several(path, dialect, list(grid.columns))
+    return grid
+
+
+def _refuse_several(path: Path, dialect: Dialect, titles: list[str]) -> None:
+    """Raise `InputError` if a text has several tables of measurements.
+
+    Parameters
+    ----------
+    titles : titles of the table that was read
+    """
+    if not dialect.in_bars and dialect.titles is None:
+        return
+    with opened_text(path, newline="") as text:
+        lines = further_tables(text, dialect, is_table if is_table(titles) else may_be_table)
+    if lines:
+        shown = ", ".join(map(str, lines[:_MOST_NAMED])) + ", ..." * (len(lines) > _MOST_NAMED)
+        raise InputError(
+            f"{path}: {1 + len(lines)} tables of measurements; the further ones begin at line "
+            f"{shown}",
+            hint="write each table to a file of its own",
+        )
 
 
 class _Delimited:

@@ -131,6 +131,44 @@ def _rows_in_bars(numbered: Iterator[tuple[int, str]], first: int) -> Iterator[R
             yield ([cells[0].lstrip("#"), *cells[1:]] if number == first else cells), number
 
 
+def further_tables(
+    lines: Iterable[str], dialect: Dialect, is_table: Callable[[list[str]], bool]
+) -> list[int]:
+    """Return the numbers of the lines with titles of tables below the table of a dialect.
+
+    Only bars and titles in comments let a text have several tables. Any other title among the rows
+    is an error of its cell.
+
+    Parameters
+    ----------
+    is_table : whether titles are those of a table
+    """
+    numbered = enumerate(lines, 1)
+    if dialect.in_bars:
+        below = ((number, line) for number, line in numbered if number > dialect.first)
+        return [number for number, titles in _titles_in_bars(below) if is_table(titles)]
+    if dialect.titles is None:
+        return []
+    found, has_rows = [], False
+    for number, line in numbered:
+        is_comment = line.lstrip().startswith(("#", "%"))
+        if is_comment and has_rows:
+            text = line.strip().lstrip("#% ")
+            titles = _words(text) if dialect.delimiter == " " else _fields(text, dialect.delimiter)
+            if titles == [*dialect.titles]:
+                found.append(number)
+        has_rows = has_rows or not (is_comment or not line.strip())
+    return found
+
+
+def _titles_in_bars(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the titles of every table in bars."""
+    for (number, line), (_, below) in pairwise(numbered):
+        is_rule = below.strip().startswith("|") and _is_rule(below.strip())
+        if is_rule and line.strip().startswith("|"):
+            yield number, _cells(line.strip())
+
+
 def _is_rule(text: str) -> bool:
     return "-" in text and _RULE.issuperset(text)
 
@@ -144,12 +182,9 @@ def _cells(text: str) -> list[str]:
 def _first_in_bars(lines: list[str], is_table: Callable[[list[str]], bool]) -> int:
     """Return the number of the line with the titles of a table in bars; 0 = there is none."""
     found = 0
-    for number, (line, below) in enumerate(pairwise(lines), 1):
-        is_rule = below.strip().startswith("|") and _is_rule(below.strip())
-        if not (line.strip().startswith("|") and is_rule):
-            continue
+    for number, titles in _titles_in_bars(enumerate(lines, 1)):
         found = found or number
-        if is_table(_cells(line.strip())):
+        if is_table(titles):
             return number
     return found
 

@@ -242,6 +242,35 @@ def test_every_layout_gives_the_same_run_time(write, name):
     assert experiment.values(experiment.metric().name).tolist() == [[*TIMES]]
 
 
+TWO = "## Strong\n\n{strong}\n\n## Weak\n\n{weak}\n"
+
+
+def table_in_bars(*titles):
+    """Return lines of a table with the scales, the times and ones."""
+    rows = [(p, t, 1) for p, t in zip(SCALES, TIMES, strict=True)]
+    lines = [titles, ["---"] * len(titles), *(row[: len(titles)] for row in rows)]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def test_of_several_tables_in_bars_the_one_with_scales_and_times_is_read(write, run):
+    scaling, other = table_in_bars("np", "time"), table_in_bars("version", "lines", "files")
+    for strong, weak in ((scaling, other), (other, scaling)):
+        path = write(TWO.format(strong=strong, weak=weak), "a.md")
+        assert loading.load(path).values("time")[0].tolist() == [*TIMES]
+    path = write(TWO.format(strong=scaling, weak=table_in_bars("nodes", "time")), "a.md")
+    refused = run("rank", path, "--target", "64")
+    refused.fails(3, "2 tables of measurements; the further ones begin at line 13")
+    assert "write each table to a file of its own" in refused.complaint
+
+
+def test_several_tables_below_titles_in_comments_are_refused(write, run):
+    rows = "".join(f"{p} {t}\n" for p, t in zip(SCALES, TIMES, strict=True))
+    one = f"# strong\n# np time\n{rows}"
+    assert loading.load(write(one, "a.dat")).values("time")[0].tolist() == [*TIMES]
+    path = write(f"{one}\n\n# weak\n# np time\n{rows}", "a.dat")
+    run("rank", path, "--target", "64").fails(3, "2 tables of measurements", "line 11")
+
+
 CELLS = {
     "thousands": ('"12,345.6"', '"6,310.2"', "980", '"1,001"', "7.5"),
     "decimal commas": ('"12345,6"', '"6310,2"', "980", "1001", '"7,5"'),
