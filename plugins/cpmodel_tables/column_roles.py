@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.base import ColumnRole
@@ -11,6 +9,7 @@ from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout, names_call_paths
+from cpmodel_tables.roles import Roles
 from cpmodel_tables.text_columns import case_key
 from cpmodel_tables.title_words import Place, place_of, plain, scale_name
 
@@ -26,17 +25,23 @@ _REASONS = {
 }
 
 
-def column_roles(grid: Grid, layout: TableLayout) -> list[ColumnRole]:
-    """Return the role of every column, in the order of the table."""
-    return [_role(grid, layout, title) for title in grid.columns]
+def column_roles(grid: Grid, layout: TableLayout, metric: str, of_runs: Roles) -> list[ColumnRole]:
+    """Return the role of every column, in the order of the table.
+
+    Parameters
+    ----------
+    metric : name of the default metric
+    of_runs : properties of the runs, which decide about numbers that may be parameters
+    """
+    return [_role(grid, layout, title, metric, of_runs) for title in grid.columns]
 
 
 def _role(  # noqa: PLR0911 - one per role
-    grid: Grid, layout: TableLayout, title: str
+    grid: Grid, layout: TableLayout, title: str, metric: str, of_runs: Roles
 ) -> ColumnRole:
     shown = printable(title) or "(no title)"
     if title in layout.parameters:
-        return _parameter(layout, title)
+        return _parameter(layout, title, of_runs)
     if title in layout.callpath:
         known = names_call_paths(layout)
         reason = "the title names call paths" if known else "the texts are names of functions"
@@ -51,7 +56,7 @@ def _role(  # noqa: PLR0911 - one per role
         reason = f"a time that is never more than {program.total}"
         return ColumnRole(shown, "call path of the run time", reason)
     if title in layout.values:
-        return _value(grid, layout, title)
+        return _value(grid, layout, title, metric)
     single = {
         layout.repetition: "number of the repetition",
         layout.metric: "name of the metric",
@@ -68,8 +73,11 @@ def _role(  # noqa: PLR0911 - one per role
     return ColumnRole(shown, "not used", "no known meaning")
 
 
-def _parameter(layout: TableLayout, title: str) -> ColumnRole:
+def _parameter(layout: TableLayout, title: str, of_runs: Roles) -> ColumnRole:
     name = layout.names.get(title, title)
+    if name in of_runs.others:
+        use, reason = of_runs.others[name]
+        return ColumnRole(printable(title), use, reason, f"--param {shell_word(printable(name))}")
     shown, exclude = printable(title), f"--param {shell_word(f'{printable(name)}=none')}"
     if scale_name(title):
         return ColumnRole(shown, f"scale: {name}", "the title counts workers", exclude)
@@ -81,20 +89,11 @@ def _parameter(layout: TableLayout, title: str) -> ColumnRole:
     return ColumnRole(shown, "parameter", "numbers that tell settings apart", exclude)
 
 
-def _value(grid: Grid, layout: TableLayout, title: str) -> ColumnRole:
-    first = title == _default(layout)
+def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnRole:
     metric = read_title(title, grid.units.get(title))
     reason, shown = _REASONS[place_of(title)], printable(title)
     if plain(title) in words.VALUES:
         reason = "the title names values"
-    use = "default metric" if first else "metric"
-    option = "" if first else f"-m {shell_word(printable(metric.name))}"
-    return ColumnRole(shown, use, reason, option)
-
-
-def _default(layout: TableLayout) -> str:
-    """Return the column of the default metric: the first time, or else the first value."""
-    titles: Sequence[str] = layout.values
-    others = {Place.COUNT, Place.RATE, Place.MODEL}
-    times = (title for title in titles if place_of(title) not in others)
-    return next(times, titles[0])
+    if layout.metric is not None or metric.name == default:
+        return ColumnRole(shown, "default metric", reason)
+    return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

@@ -34,12 +34,14 @@ class Roles:
     repetition : [rows] number of the repetition, or None
     words : [rows] texts about the runs, by title
     findings : findings about columns with identifiers of runs
+    others : uses and reasons of numbers that are no parameters, by title
     """
 
     parameters: Mapping[str, FloatArray]
     repetition: IntArray | None
     words: Mapping[str, Sequence[str]]
     findings: Sequence[Finding]
+    others: Mapping[str, tuple[str, str]]
 
 
 def roles_of(
@@ -95,7 +97,14 @@ def roles_of(
     # --param can turn excluded columns into parameters.
     back = {each.column.label: _as_texts(columns[each.column.label]) for each in dropped
             if each.role is not Role.REPETITION}  # fmt: skip
-    return Roles(parameters, number, {**back, **words}, [*guessed, *findings])
+    others = {each.column.label: _use(each) for each in dropped}
+    return Roles(parameters, number, {**back, **words}, [*guessed, *findings], others)
+
+
+def _use(decision: Decision) -> tuple[str, str]:
+    """Return the use of a column that is no parameter, and the reason."""
+    is_repetition = decision.role is Role.REPETITION
+    return "number of the repetition" if is_repetition else "metadata", decision.reason
 
 
 def _as_texts(column: FloatArray) -> list[str]:

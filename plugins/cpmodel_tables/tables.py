@@ -71,8 +71,12 @@ class Tables:
 
     def explain(self, path: Path) -> list[ColumnRole]:
         """Return the role of every column of a table."""
-        grid = _grid(path)
-        return column_roles(grid, layout_of(grid))
+        grid, layout, _ = _used_rows(_grid(path))
+        metrics = [declared.metric for declared in runs_of_grid(grid, layout)[0].source.metrics]
+        default = next((each for each in metrics if each.can_be_run_time), metrics[0])
+        return column_roles(
+            grid, layout, default.name, _of_runs(grid, layout, _paths(grid, layout)[1])
+        )
 
     @contextmanager
     def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:

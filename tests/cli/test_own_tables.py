@@ -347,6 +347,35 @@ def test_info_says_what_each_column_is_used_for_and_how_to_change_it(write, run)
 
 
 @pytest.mark.parametrize(
+    "titles", [("min", "avg", "max"), ("max", "median", "min"), ("speedup", "user time", "time")]
+)
+def test_info_names_the_metric_of_rank_as_the_default(write, run, titles):
+    lines = [
+        f"{p},{','.join(str(t + k) for k in range(len(titles)))}"
+        for p, t in zip(SCALES, TIMES, strict=True)
+    ]
+    path = write("\n".join([",".join(["np", *titles]), *lines]) + "\n")
+    ranked = json.loads(run("rank", path, "--target", "64", "--format", "json").out)
+    told = [re.split(r"\s{2,}", line) for line in run("info", path).out.splitlines()]
+    assert [each[0] for each in told if "default metric" in each] == [ranked["metric"]]
+
+
+def test_info_does_not_call_an_identifier_a_parameter(write, run):
+    numbers = (1001, 1005, 1003, 1010, 1004)
+    lines = [f"{p},{job},{t}" for p, job, t in zip(SCALES, numbers, TIMES, strict=True)]
+    path = write("\n".join(["np,jobid,time", *lines]) + "\n")
+    told = [re.split(r"\s{2,}", line) for line in run("info", path).out.splitlines()]
+    (row,) = [each for each in told if each[0] == "jobid"]
+    assert row[1] == "metadata"
+    assert row[-1] == "--param jobid"
+    experiment = loading.load(path)
+    assert [parameter.name for parameter in experiment.parameters] == ["p"]
+    options = loading.ReadOptions(parameter_sources={"jobid": "name"})
+    experiment = loading.load(path, loading.LoadOptions(options))
+    assert "jobid" in [parameter.name for parameter in experiment.parameters]
+
+
+@pytest.mark.parametrize(
     ("titles", "name"),
     [(("run1", "run2", "run3"), "time"), (("t_1", "t_2", "t_3"), "time"),
      (("Time 1 [s]", "Time 2 [s]", "Time 3 [s]"), "time"), (("rep 0", "rep 1", "rep 2"), "time")],
