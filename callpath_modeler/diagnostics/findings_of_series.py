@@ -14,7 +14,7 @@ OF_SERIES = {
     "CPM113": FindingKind(
         what="Some call paths do not occur in every run",
         why="Each is modelled from the runs that have it.",
-        remedy="Choose runs that have the same call paths, e.g. `--where 'p>=64'`.",
+        remedy="Choose runs that have the same call paths with `--where`.",
         example="time: 25 of 4581 call paths do not occur in every run",
     ),
     "CPM115": FindingKind(
@@ -27,7 +27,7 @@ OF_SERIES = {
     "CPM116": FindingKind(
         what="A second parameter varies together with the first",
         why="The models cannot separate the effects of the two.",
-        remedy="Choose runs with one value of the second, e.g. `--where n=30`.",
+        remedy="Choose runs with one value of the second with `--where`.",
         example="n: 3 values over those of p",
     ),
     "CPM119": FindingKind(

@@ -44,6 +44,11 @@ def test_no_sentence_is_longer_than_25_words(code):
 
 
 @each_kind
+def test_a_remedy_has_no_condition_that_the_runs_may_not_know(code):
+    assert not re.search(r"--where '?\w+[<>=!]", KINDS[code].remedy)
+
+
+@each_kind
 def test_an_example_names_its_subject(code):
     subject, _, message = KINDS[code].example.partition(": ")
     assert subject
