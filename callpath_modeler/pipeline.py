@@ -278,9 +278,10 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
         if values[0] <= 0:
             raise DataError(
                 f"{setting_text({parameter: values[0]})}: models need positive values",
-                hint=f"exclude such runs with --where {shell_word(f'{parameter}>0')}; if "
-                f"{parameter} numbers kinds of runs, rank each with --group-by "
-                f"{shell_word(parameter)}",
+                hint=f"if {parameter} numbers kinds of runs, choose one with --where "
+                f"{shell_word(f'{parameter}={values[-1]:g}')}, or rank each with --group-by "
+                f"{shell_word(parameter)} (if 0 is a size, exclude it with --where "
+                f"{shell_word(f'{parameter}>0')})",
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)

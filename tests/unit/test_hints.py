@@ -78,8 +78,8 @@ def test_values_that_are_not_positive_are_named_with_their_parameter():
     assert told(lambda: cpm.fit(experiment(p=SCALES, n=(0, 20, 30)))) == (
         "n = 0: models need positive values",
         (
-            "exclude such runs with --where 'n>0'; if n numbers kinds of runs, rank each with "
-            "--group-by n"
+            "if n numbers kinds of runs, choose one with --where n=30, or rank each with "
+            "--group-by n (if 0 is a size, exclude it with --where 'n>0')"
         ),
     )
 

@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.excess import excess_work, measured_excess, per_process
+from callpath_modeler.analysis.excess import (
+    ExcessPattern,
+    doubtful,
+    excess_work,
+    measured_excess,
+    overlap,
+    per_process,
+    readings,
+)
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
@@ -129,3 +137,45 @@ def test_a_subtree_that_no_longer_costs_anything_has_no_efficiency():
 def test_another_number_of_costs_than_call_paths_is_refused_with_both_numbers():
     with pytest.raises(UsageError, match=r"costs have shape \(2,\); there are 3 call paths"):
         excess_work(TREE, Scaling.WEAK, (2, np.ones(2)), (8, np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "overlaps"),
+    [
+        ([[1.0, 2.0]], [[3.0, 4.0]], False),
+        ([[3.0, 4.0]], [[1.0, 2.0]], False),
+        ([[1.0, 3.0]], [[2.0, 4.0]], True),
+        ([[2.0, 3.0]], [[1.0, 4.0]], True),
+        ([[1.0, 2.0]], [[2.0, 3.0]], True),
+        ([[2.0, 3.0]], [[1.0, 2.0]], True),
+    ],
+)
+def test_repetitions_of_two_scales_overlap_unless_all_of_one_are_larger(
+    before: list[list[float]], after: list[list[float]], overlaps: bool
+) -> None:
+    assert overlap(np.array(before), np.array(after)) == [overlaps]
+    assert overlap(np.array(before)[:, :1], np.array(after)) is None
+
+
+def test_noise_may_explain_a_noticeable_loss_or_gain_whose_repetitions_overlap() -> None:
+    excess = np.array([0.3, -0.3, 0.005, 0.004, np.nan, 0.3])
+    overlaps = np.array([True, True, True, True, True, False])
+    assert doubtful(excess, overlaps).tolist() == [True, True, True, False, False, False]
+    assert not doubtful(excess, None).any()
+
+
+@pytest.mark.parametrize(
+    ("own", "callees", "pattern"),
+    [
+        (0.2, 0.02, ExcessPattern.OWN),
+        (0.02, 0.2, ExcessPattern.CALLEES),
+        (0.2, 0.03, ExcessPattern.BOTH),
+        (0.005, 0.0, ExcessPattern.OWN),
+        (0.004, 0.0, ExcessPattern.NONE),
+        (-0.005, 0.0, ExcessPattern.GAIN),
+    ],
+)
+def test_a_part_below_a_tenth_of_the_other_is_not_named(
+    own: float, callees: float, pattern: ExcessPattern
+) -> None:
+    assert readings(np.array([own + callees]), np.array([own])) == [pattern]
