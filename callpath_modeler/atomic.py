@@ -40,18 +40,6 @@ def prefix_of(target: str) -> str:
     return f".{short}-{_machine()}-{process}-{_start_of(process)}-"
 
 
-@contextmanager
-def new_folder(name: str) -> Iterator[Path]:
-    """Yield an empty folder among the temporary files of this machine; remove it afterwards."""
-    parent = Path(tempfile.gettempdir())
-    remove_abandoned(parent)
-    folder = Path(tempfile.mkdtemp(prefix=prefix_of(name), dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def remove_abandoned(folder: Path) -> None:
     """Remove temporary files and folders of this user whose process does not live any more.
 

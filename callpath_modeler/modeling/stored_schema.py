@@ -182,7 +182,7 @@ class ColumnChecks:
 
     @cached_property
     def peak(self) -> FloatArray:
-        """The largest values of shapes at the points, see `evaluation.peaks`."""
+        """The largest values of shapes at the points, see `shapes.peaks`."""
         return peaks(self.shapes.table(self.points))
 
     def _check_range(self, name: str) -> None:

@@ -52,7 +52,7 @@ _STAMPS = frozenset(
      "submit time", "start timestamp", "end timestamp", "matching timestamp", "epoch", "tstart",
      "tend", "t start", "t end", "start ns", "end ns", "start us", "end us"}
 )  # fmt: skip
-"""Titles of points in time, which are no durations."""
+"""Titles of points in time."""
 _TOTALS = frozenset(
     {
         "total",
@@ -81,7 +81,6 @@ _ACTIVITIES = frozenset(
 )  # fmt: skip
 """Titles of parts of the run time, also without a unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
-_FILLERS = frozenset({"execution", "exec", "expended", "used", "in", "taken", "s", "ms", "us"})
 _PARTIAL = frozenset(
     {
         "per",
@@ -115,7 +114,7 @@ _OF_MODELS = frozenset(
     {"time", "times", "t", "speedup", "speed", "up", "scaling", "efficiency", "seconds", "sec", "s",
      "ms", "us", "min", "h", "run", "total", "wall", "walltime", "elapsed", "runtime", "duration"}
 )  # fmt: skip
-"""Words beside those of models: with others, such as ``linear solver``, a title is measured."""
+"""Other words of titles of models; with further ones, ``linear solver`` is measured."""
 _BRACKETS = re.compile(r"(?<!\s)\s*[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
@@ -144,7 +143,7 @@ def plain(title: str) -> str:
 
 
 def scale_name(title: str) -> str | None:
-    """Return the name of the parameter if a title is that of a number of workers; None = it is not.
+    """Return the parameter that a title names, if it counts workers; None = it does not.
 
     Processes become ``p``; cores, GPUs, threads and nodes keep their kind.
 

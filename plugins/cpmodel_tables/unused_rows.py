@@ -1,4 +1,4 @@
-"""Rows of a table that are no runs: statistics at its end, failed runs, rows without a time."""
+"""Rows of a table without a run: statistics at its end, failed runs, missing times."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def without_failures(grid: Grid) -> tuple[Grid, list[Finding]]:
 def without_gaps(grid: Grid, value: str, needed: Iterable[str]) -> tuple[Grid, list[Finding]]:
     """Return a table without rows that lack the default metric, and a finding about them.
 
-    A run time that is not positive and finite is no value: scripts write 0 or -1 for failed runs.
+    Scripts write 0 or -1 for failed runs, so only a positive, finite run time counts.
 
     Parameters
     ----------

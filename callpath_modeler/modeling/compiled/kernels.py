@@ -48,64 +48,6 @@ def elementwise(name: str, *columns: npt.ArrayLike, results: int = 1) -> list[Fl
     return found
 
 
-def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
-    """Return the same as `Mixture.quantiles`."""
-    rows, _, columns = mixture.centre.shape
-    found = np.empty((len(probabilities), rows, columns))
-    (asked,) = float64_arrays(probabilities)
-    call("quantiles", *mixture.centre.shape, *_parts(mixture), len(asked), asked, found)
-    return found
-
-
-def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
-    """Return the same as `Mixture.exceedance`."""
-    rows, _, columns = mixture.centre.shape
-    found = np.empty((rows, columns))
-    of_value = float64_arrays(np.broadcast_to(value, found.shape))
-    call("exceedances", *mixture.centre.shape, *_parts(mixture), *of_value, found)
-    return found
-
-
-def bands(
-    models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return as `prediction_interval`; alternatives with a probability of `least` are left out."""
-    tail = (1 - models.confidence) / 2
-    low, high = np.empty((2, len(models), len(p)))
-    ends = np.array([tail, 1 - tail])
-    call("bands", *_columns(models, p, shapes), float(least), ends, low, high)
-    return low, high
-
-
-def mixtures(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
-    """Return the same as `predictive_mixture`."""
-    size = len(models), 1 + models.alternative_weight.shape[1], len(p)
-    centre, below, above = np.empty((3, *size))
-    weight = np.empty(size[:2])
-    call("mixtures", *_columns(models, p, shapes), centre, below, above, weight)
-    return Mixture(centre, below, above, weight)
-
-
-def quantiles_of_bands(
-    models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
-) -> FloatArray:
-    """Return as `reference.sums.quantiles_of_bands`."""
-    score = scores(models.confidence)
-    found = np.empty((*band.value.shape, len(score)))
-    asked = normal_share(np.delete(score, ENDS))
-    of_band = float64_arrays(band.value, band.low, band.high, score, asked)
-    call("quantiles_of_bands", *_columns(models, p, shapes), *of_band, found)
-    return found
-
-
-def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
-    """Return as `reference.sums.addends`."""
-    found = np.empty((len(quantiles), COLUMNS))
-    given = float64_arrays(quantiles), float64_arrays(weights)
-    call("addends", len(quantiles), *given[0], float(correlation), *given[1], found)
-    return found
-
-
 def _parts(mixture: Mixture) -> list[FloatArray]:
     return float64_arrays(mixture.centre, mixture.below, mixture.above, mixture.weight)
 
@@ -139,62 +81,8 @@ _STATUS = np.array(
 """Codes that ``state`` writes, in its order."""
 
 
-def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
-    """Return the same as `mixture.repetition_noise.repetition_stats`."""
-    (rows, points, repetitions), how_many = y.shape, y.shape[0] * y.shape[1]
-    (every,) = float64_arrays(y)
-    centre, count, squares = np.empty((3, how_many))
-    sizes = how_many, repetitions, CENTRES.index(how)
-    call("sum_up", *sizes, every.reshape(how_many, repetitions), centre, count, squares)
-    return RepetitionStats(*(each.reshape(rows, points) for each in (centre, count, squares)))
-
-
-def row_status(y: FloatArray, reps: RepetitionStats, enough: int) -> Int8Array:
-    """Return the status of rows that cannot be modelled; `enough` points need a value."""
-    status = np.empty(len(y), dtype=np.int8)
-    columns = float64_arrays(y, reps.centre, reps.count)
-    call("state", *y.shape, enough, *columns, _STATUS, status)
-    return status
-
-
-def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same as `mixture.repetition_noise.row_spread`."""
-    raw, dof, size = np.empty((3, len(reps.centre)))
-    call("spread_of_rows", *reps.centre.shape, *_columns_of_stats(reps), raw, dof, size)
-    return raw, dof, size
-
-
-def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
-    """Return the same as `mixture.repetition_noise.Pool.noise`."""
-    variance, dof, spread = np.empty((3, len(reps.centre)))
-    weight = np.empty(reps.centre.shape)
-    line = np.array([pool.dof, pool.level, pool.slope, pool.about, *pool.reach], dtype=np.float64)
-    columns = [*_columns_of_stats(reps), *row_spread(reps), line, *float64_arrays(pool.profile)]
-    found = variance, dof, spread, weight
-    call("noise_of_rows", *reps.centre.shape, *columns, float(efficiency), *found)
-    known = pool.is_known or bool(pool.dof)
-    return Noise(reps.centre, variance, dof, weight, known, spread)
-
-
 def _columns_of_stats(reps: RepetitionStats) -> list[FloatArray]:
     return float64_arrays(reps.centre, reps.count, reps.squares)
-
-
-def point_counts(
-    count: FloatArray, points: FloatArray
-) -> tuple[Int16Array, FloatArray, FloatArray]:
-    """Return the number of points with a value, the smallest and the largest of them, each [n]."""
-    low, high = np.empty((2, len(count)))
-    used = np.empty(len(count), dtype=np.int16)
-    call("facts_of_rows", *count.shape, *float64_arrays(count, points), used, low, high)
-    return used, low, high
-
-
-def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
-    values, unit = np.empty(centre.shape), np.empty(len(centre))
-    call("own_units", *centre.shape, *float64_arrays(centre, weight), values, unit)
-    return values, unit
 
 
 def compiled_posterior(
@@ -238,63 +126,10 @@ def compiled_posterior(
     )
 
 
-def compiled_fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
-    """Return the mean of the models of each row at the points, [n, K]."""
-    rows, points, codes = (
-        len(found.variance),
-        hypotheses.table.shape[1],
-        hypotheses.codes(found.chosen),
-    )
-    shapes = np.where(codes < 0, len(hypotheses.shapes), codes)
-    fitted = np.empty((rows, points))
-    call(
-        "fitted_values",
-        *(rows, len(found.row), points),
-        *int32_arrays(found.row, shapes[:, 0], shapes[:, 1]),
-        *float64_arrays(found.weight, found.coefficients, hypotheses.table_and_none),
-        fitted,
-    )
-    return fitted
-
-
 Columns = dict[str, npt.NDArray[Any]]
 
 _CLEAR_STATUS = (FitStatus.CONSTANT, FitStatus.OK, FitStatus.OUTSIDE, FitStatus.NOISY)
 """Codes that ``name_outcomes`` writes, in its order."""
-
-
-def write_models(
-    columns: Columns,
-    rows: IntArray,
-    found: Posterior,
-    data: ScaledRows,
-    unit: FloatArray,
-    hypotheses: Hypotheses,
-    far: FloatArray,
-    baseline: MisfitBaseline,
-) -> None:
-    """Write models, alternatives, quality and status, as `mixture.outcome.write_models` does."""
-    values, weight = float64_arrays(data.values, data.weight)
-    size, (rows,) = values.shape, int32_arrays(rows)
-    scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
-    call(
-        "measure_quality",
-        *(*size, rows, values, weight, *float64_arrays(floor_of(data), hypotheses.table), scaled),
-        *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
-    )
-    first = data.points if data.points.ndim == 1 else data.points[:, 0]
-    breaks = found.weight * hypotheses.outside[found.chosen]
-    broken = np.bincount(found.row, breaks, minlength=len(rows))
-    broken = np.maximum(broken, hypotheses.breaks[columns["terms"][rows]].any(axis=1))
-    call(
-        "name_outcomes",
-        *(*size, rows),
-        *float64_arrays(first, values, weight, unit, data.variance, found.variance, broken),
-        *float64_arrays(baseline.exactly(data)),
-        baseline.most,
-        *(columns[name] for name in ("noise", "rss", "terms")),
-        *(np.array(_CLEAR_STATUS, dtype=np.int8), columns["status"]),
-    )
 
 
 def _choose(
@@ -362,59 +197,124 @@ class CompiledKernels:
         first, second, third = elementwise("polygammas", x, results=3)
         return first, second, third
 
-    def exceedance(self, mixture: Mixture, value: FloatArray) -> FloatArray:
-        """Return as `uncertainty.Mixture.exceedance`."""
-        return exceedance(mixture, value)
+    @staticmethod
+    def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
+        """Return the same as `Mixture.exceedance`."""
+        rows, _, columns = mixture.centre.shape
+        found = np.empty((rows, columns))
+        of_value = float64_arrays(np.broadcast_to(value, found.shape))
+        call("exceedances", *mixture.centre.shape, *_parts(mixture), *of_value, found)
+        return found
 
-    def quantiles(self, mixture: Mixture, probabilities: FloatArray) -> FloatArray:
-        """Return as `uncertainty.Mixture.quantiles`."""
-        return quantiles(mixture, probabilities)
+    @staticmethod
+    def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
+        """Return the same as `Mixture.quantiles`."""
+        rows, _, columns = mixture.centre.shape
+        found = np.empty((len(probabilities), rows, columns))
+        (asked,) = float64_arrays(probabilities)
+        call("quantiles", *mixture.centre.shape, *_parts(mixture), len(asked), asked, found)
+        return found
 
-    def mixture(self, models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
-        """Return as `predictive.predictive_mixture`, without change points."""
-        return mixtures(models, p, shapes)
+    @staticmethod
+    def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
+        """Return the same as `predictive_mixture`."""
+        size = len(models), 1 + models.alternative_weight.shape[1], len(p)
+        centre, below, above = np.empty((3, *size))
+        weight = np.empty(size[:2])
+        call("mixtures", *_columns(models, p, shapes), centre, below, above, weight)
+        return Mixture(centre, below, above, weight)
 
+    @staticmethod
     def bands(
-        self, models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
+        models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return as `predictive.prediction_interval`, without change points."""
-        return bands(models, p, shapes, least)
+        """Return as `prediction_interval`, without alternatives of a probability below `least`."""
+        tail = (1 - models.confidence) / 2
+        low, high = np.empty((2, len(models), len(p)))
+        ends = np.array([tail, 1 - tail])
+        call("bands", *_columns(models, p, shapes), float(least), ends, low, high)
+        return low, high
 
+    @staticmethod
     def quantiles_of_bands(
-        self, models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
+        models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
     ) -> FloatArray:
         """Return as `reference.sums.quantiles_of_bands`."""
-        return quantiles_of_bands(models, p, shapes, band)
+        score = scores(models.confidence)
+        found = np.empty((*band.value.shape, len(score)))
+        asked = normal_share(np.delete(score, ENDS))
+        of_band = float64_arrays(band.value, band.low, band.high, score, asked)
+        call("quantiles_of_bands", *_columns(models, p, shapes), *of_band, found)
+        return found
 
-    def addends(self, quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
+    @staticmethod
+    def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
         """Return as `reference.sums.addends`."""
-        return addends(quantiles, correlation, weights)
+        found = np.empty((len(quantiles), COLUMNS))
+        given = float64_arrays(quantiles), float64_arrays(weights)
+        call("addends", len(quantiles), *given[0], float(correlation), *given[1], found)
+        return found
 
-    def repetition_stats(self, y: FloatArray, how: Centre) -> RepetitionStats:
-        """Return as `repetition_noise.repetition_stats`."""
-        return repetition_stats(y, how)
+    @staticmethod
+    def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
+        """Return the same as `mixture.repetition_noise.repetition_stats`."""
+        (rows, points, repetitions), how_many = y.shape, y.shape[0] * y.shape[1]
+        (every,) = float64_arrays(y)
+        centre, count, squares = np.empty((3, how_many))
+        sizes = how_many, repetitions, CENTRES.index(how)
+        call("sum_up", *sizes, every.reshape(how_many, repetitions), centre, count, squares)
+        return RepetitionStats(*(each.reshape(rows, points) for each in (centre, count, squares)))
 
-    def row_spread(self, reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return as `repetition_noise.row_spread`."""
-        return row_spread(reps)
+    @staticmethod
+    def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the same as `mixture.repetition_noise.row_spread`."""
+        raw, dof, size = np.empty((3, len(reps.centre)))
+        call("spread_of_rows", *reps.centre.shape, *_columns_of_stats(reps), raw, dof, size)
+        return raw, dof, size
 
-    def pooled_noise(self, pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
-        """Return as `repetition_noise.Pool.noise`."""
-        return pooled_noise(pool, reps, efficiency)
+    @staticmethod
+    def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
+        """Return the same as `mixture.repetition_noise.Pool.noise`."""
+        variance, dof, spread = np.empty((3, len(reps.centre)))
+        weight = np.empty(reps.centre.shape)
+        line = np.array(
+            [pool.dof, pool.level, pool.slope, pool.about, *pool.reach], dtype=np.float64
+        )
+        columns = [
+            *_columns_of_stats(reps),
+            *CompiledKernels.row_spread(reps),
+            line,
+            *float64_arrays(pool.profile),
+        ]
+        found = variance, dof, spread, weight
+        call("noise_of_rows", *reps.centre.shape, *columns, float(efficiency), *found)
+        known = pool.is_known or bool(pool.dof)
+        return Noise(reps.centre, variance, dof, weight, known, spread)
 
-    def row_status(self, y: FloatArray, reps: RepetitionStats) -> Int8Array:
-        """Return as `row_status.row_status`."""
-        return row_status(y, reps, MIN_POINTS["mixture"])
+    @staticmethod
+    def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
+        """Return as `outcome.row_status`."""
+        status = np.empty(len(y), dtype=np.int8)
+        columns = float64_arrays(y, reps.centre, reps.count)
+        call("state", *y.shape, MIN_POINTS["mixture"], *columns, _STATUS, status)
+        return status
 
+    @staticmethod
     def point_counts(
-        self, count: FloatArray, points: FloatArray
+        count: FloatArray, points: FloatArray
     ) -> tuple[Int16Array, FloatArray, FloatArray]:
-        """Return as `row_status.point_counts`."""
-        return point_counts(count, points)
+        """Return the number of points with a value, the smallest and the largest one, each [n]."""
+        low, high = np.empty((2, len(count)))
+        used = np.empty(len(count), dtype=np.int16)
+        call("facts_of_rows", *count.shape, *float64_arrays(count, points), used, low, high)
+        return used, low, high
 
-    def own_units(self, centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return values [n, K] in the unit of each row, 0 without a weight, and the units [n]."""
-        return own_units(centre, weight)
+    @staticmethod
+    def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
+        values, unit = np.empty(centre.shape), np.empty(len(centre))
+        call("own_units", *centre.shape, *float64_arrays(centre, weight), values, unit)
+        return values, unit
 
     def screen(
         self,
@@ -423,7 +323,7 @@ class CompiledKernels:
         log_prior: FloatArray,
         drifts: Sequence[Drift],
     ) -> ScreenedHypotheses:
-        """Return as `screened_hypotheses.screen`."""
+        """Return as `screening.screen`."""
         found = screened(data, hypotheses, log_prior, drifts)
         return ScreenedHypotheses(
             found.row,
@@ -453,13 +353,28 @@ class CompiledKernels:
         growth = growth_beyond(deviations)
         return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
 
-    def fitted_values(self, found: Posterior, hypotheses: Hypotheses) -> FloatArray:
-        """Return as `posterior.fitted_values`."""
-        return compiled_fitted_values(found, hypotheses)
+    @staticmethod
+    def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
+        """Return the mean of the models of each row at the points, [n, K]."""
+        rows, points, codes = (
+            len(found.variance),
+            hypotheses.table.shape[1],
+            hypotheses.codes(found.chosen),
+        )
+        shapes = np.where(codes < 0, len(hypotheses.shapes), codes)
+        fitted = np.empty((rows, points))
+        call(
+            "fitted_values",
+            *(rows, len(found.row), points),
+            *int32_arrays(found.row, shapes[:, 0], shapes[:, 1]),
+            *float64_arrays(found.weight, found.coefficients, hypotheses.table_and_none),
+            fitted,
+        )
+        return fitted
 
+    @staticmethod
     def write_models(
-        self,
-        columns: dict[str, npt.NDArray[Any]],
+        columns: Columns,
         rows: IntArray,
         found: Posterior,
         data: ScaledRows,
@@ -468,9 +383,36 @@ class CompiledKernels:
         far: FloatArray,
         baseline: MisfitBaseline,
     ) -> None:
-        """Write as `outcome.write_models`."""
+        """Write models, alternatives, quality and status, as `outcome.write_models` does."""
         write_spread(columns, rows, found, data, unit)
-        write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
+        values, weight = float64_arrays(data.values, data.weight)
+        size, (rows,) = values.shape, int32_arrays(rows)
+        scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
+        call(
+            "measure_quality",
+            *(
+                *size,
+                rows,
+                values,
+                weight,
+                *float64_arrays(floor_of(data), hypotheses.table),
+                scaled,
+            ),
+            *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
+        )
+        first = data.points if data.points.ndim == 1 else data.points[:, 0]
+        breaks = found.weight * hypotheses.outside[found.chosen]
+        broken = np.bincount(found.row, breaks, minlength=len(rows))
+        broken = np.maximum(broken, hypotheses.breaks[columns["terms"][rows]].any(axis=1))
+        call(
+            "name_outcomes",
+            *(*size, rows),
+            *float64_arrays(first, values, weight, unit, data.variance, found.variance, broken),
+            *float64_arrays(baseline.exactly(data)),
+            baseline.most,
+            *(columns[name] for name in ("noise", "rss", "terms")),
+            *(np.array(_CLEAR_STATUS, dtype=np.int8), columns["status"]),
+        )
 
 
 def available() -> CompiledKernels | None:

@@ -262,7 +262,7 @@ def reload() -> None:
 
 
 def call(name: str, *arguments: npt.NDArray[Any] | float) -> None:
-    """Call a function of the library, as declared in `prototypes`.
+    """Call a function of the library, as declared in `PROTOTYPES`.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ INLINE void plain_weights(int64_t points, const double *weight, const double *un
 /* `relative_weights` in mixture/scaled_rows.py, under one drift, from `plain` weights; arrays are
    [K].
 
-   `precision` and `away` come from `precisions` in drifts.py: factors if every point has a value,
+   `precision` and `away` come from `precisions` in candidates.py: factors if every point has a value,
    and logarithms that give their level if some points have none. */
 INLINE void relative_weights(int64_t points, const double *plain, const double *precision,
                              const double *away, double *weights)

@@ -258,7 +258,7 @@ int64_t noise_of_rows(int64_t n, int64_t points, const double *centre, const dou
     return 0;
 }
 
-/* `point_counts` of row_status.py for rows [n, K] with `count` repetitions: the number of points
+/* `point_counts` of outcome.py for rows [n, K] with `count` repetitions: the number of points
    with a value, and the smallest and the largest of these `p` [K]. */
 int64_t facts_of_rows(int64_t n, int64_t points, const double *count, const double *p,
                       int16_t *used, double *low, double *high)

@@ -24,7 +24,7 @@ from callpath_modeler.modeling.predictive import ShapeTables
 
 
 def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
-    """Return as `uncertainty.Mixture.exceedance`."""
+    """Return as `distributions.Mixture.exceedance`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.log(mixture.centre) - np.log(np.atleast_1d(value))[..., None, :]
     # If prediction and threshold are both zero, neither exceeds the other.
@@ -42,7 +42,7 @@ def _share(mixture: Mixture, distance: FloatArray, side: float) -> FloatArray:
 
 
 def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
-    """Return as `uncertainty.Mixture.quantiles`."""
+    """Return as `distributions.Mixture.quantiles`."""
     return np.stack([_quantile(mixture, each) for each in probabilities.tolist()])
 
 

@@ -83,7 +83,7 @@ def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
 
 
 def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
-    """Return as `row_status.row_status`."""
+    """Return as `outcome.row_status`."""
     centre = np.where(reps.count > 0, reps.centre, 0.0)
     status = np.full(len(y), FitStatus.OK, dtype=np.int8)
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
@@ -97,7 +97,7 @@ def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
 def point_counts(
     count: FloatArray, points: FloatArray
 ) -> tuple[Int16Array, FloatArray, FloatArray]:
-    """Return as `row_status.point_counts`."""
+    """Return as `outcome.point_counts`."""
     present = count > 0
     low, high = np.where(present, points, np.inf), np.where(present, points, -np.inf)
     return present.sum(axis=1).astype(np.int16), low.min(axis=1), high.max(axis=1)

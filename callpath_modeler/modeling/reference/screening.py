@@ -33,7 +33,7 @@ from callpath_modeler.modeling.reference.pairs import PairBounds, pair_bounds
 def screen(
     data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> ScreenedHypotheses:
-    """Return as `screened_hypotheses.screen`."""
+    """Return as `screening.screen`."""
     rough = rough_fit(data, hypotheses)
     unit = error_unit(data, rough)
     regressions = [
