@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
+from types import FrameType
 
 from callpath_modeler.cli.exit_status import EXIT_INTERRUPT
+
+_IMPORTING = "<frozen importlib"
+"""Start of the names that Python gives to the files of its import system."""
 
 
 def main() -> None:
@@ -26,13 +30,26 @@ def main() -> None:
         leave_working_directory()
         from callpath_modeler.cli.start import run
 
-        run(is_heeded=is_heeded)
+        run(interrupt if is_heeded else None)
     except KeyboardInterrupt:
         raise SystemExit(EXIT_INTERRUPT) from None
     finally:
         # The answer is written, so what Python still does can be cut short.
         if is_heeded:
             signal.signal(signal.SIGINT, _leave)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but end this process at once during an import.
+
+    Compiled modules turn an interruption of their import into an error of their own, which would be
+    reported as a broken plugin. The locks of imports drop it.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORTING):
+            _leave(number, frame)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _leave(_signal: int, _frame: object) -> None:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Any, NoReturn
 
 from callpath_modeler.cli.exit_status import EXIT_BUG, EXIT_MEMORY
 from callpath_modeler.errors import is_lack_of_memory
+
+Interruption = Callable[[int, FrameType | None], None]
 
 _STRICT = "2"
 """Setting of Linux with which the system refuses memory even without a limit of the process."""
@@ -68,26 +72,26 @@ _NEW_OBJECTS = 10_000
 """Number of new objects from which on Python looks for unused ones; its default is 700."""
 
 
-def run(*, is_heeded: bool) -> None:
+def run(interrupt: Interruption | None) -> None:
     """Run the command, and end with a status of its own if memory is refused.
 
     Parameters
     ----------
-    is_heeded : whether Ctrl-C interrupts this process
+    interrupt : what Ctrl-C does after the first imports; None where this process ignores it
     """
     try:
         if memory_can_be_refused():
-            _run_within_limits(is_heeded=is_heeded)
-        _run(is_heeded=is_heeded)
+            _run_within_limits(interrupt)
+        _run(interrupt)
     except (MemoryError, ImportError, OSError) as error:
         _end_without_memory(error)
         raise
 
 
-def _run_within_limits(*, is_heeded: bool) -> NoReturn:
+def _run_within_limits(interrupt: Interruption | None) -> NoReturn:
     kept = end_with_own_status()
     try:
-        _run(is_heeded=is_heeded)
+        _run(interrupt)
     except SystemExit as end:
         leave(end.code if isinstance(end.code, int) else EXIT_BUG)
     finally:
@@ -95,7 +99,7 @@ def _run_within_limits(*, is_heeded: bool) -> NoReturn:
     leave(0)
 
 
-def _run(*, is_heeded: bool) -> None:
+def _run(interrupt: Interruption | None) -> None:
     import gc
     import warnings
 
@@ -111,8 +115,8 @@ def _run(*, is_heeded: bool) -> None:
     from callpath_modeler.cli.console import run as run_group
     from callpath_modeler.cli.group import cpmodel
 
-    if is_heeded:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupt is not None:
+        signal.signal(signal.SIGINT, interrupt)
     run_group(cpmodel)
 
 

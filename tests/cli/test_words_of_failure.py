@@ -209,6 +209,37 @@ def test_an_interruption_at_any_moment_of_the_start_prints_nothing(table, millis
         time.sleep(0.005 + milliseconds / 1000)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=working.HUNG)
-    assert started.returncode in {0, EXIT_INTERRUPT}
+    # While Python ends, it gives the signal back to the system, which ends the process by it.
+    assert started.returncode in {0, EXIT_INTERRUPT, -signal.SIGINT}
     assert b"Traceback" not in said
     assert b"KeyboardInterrupt" not in said
+
+
+_IMPORTS = """
+import signal, sys
+from callpath_modeler.cli import interrupt
+signal.signal(signal.SIGINT, interrupt)
+sys.path.insert(0, sys.argv[1])
+try:
+    import compiled_badly
+except ImportError:
+    sys.exit(5)
+"""
+
+
+def test_an_interruption_of_an_import_is_no_broken_module(tmp_path):
+    # As compiled modules do, this one turns each error into one of its own.
+    (tmp_path / "compiled_badly.py").write_text(
+        "import os, signal\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except BaseException as error:\n"
+        "    raise ImportError('cannot be initialised') from error\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTS, str(tmp_path)],
+        capture_output=True,
+        timeout=working.HUNG,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (EXIT_INTERRUPT, b"")
