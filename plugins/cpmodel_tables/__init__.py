@@ -1,4 +1,4 @@
-"""Readers of tables, workflow tools' results, Extra-P files, folded stacks and Hatchet literals."""
+"""Readers of tables, logs, results of workflow tools, Extra-P files, folded stacks and literals."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ if TYPE_CHECKING:
         ExtrapReader,
         FoldedReader,
         HatchetReader,
+        LogReader,
         TableReader,
         WorkflowReader,
     )
 
-__all__ = ["ExtrapReader", "FoldedReader", "HatchetReader", "TableReader", "WorkflowReader"]
+__all__ = [
+    "ExtrapReader",
+    "FoldedReader",
+    "HatchetReader",
+    "LogReader",
+    "TableReader",
+    "WorkflowReader",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -15,12 +15,14 @@ TEXT = (".dat", ".log", ".out", ".txt", ".result",
         ".dat.gz", ".log.gz", ".out.gz", ".txt.gz")  # fmt: skip
 FOLDED = (".folded", ".folded.gz", ".collapsed")
 MARKDOWN = (".md", ".markdown")
-JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 JSON = (".json", ".json.gz")
+JSON_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 PARQUET = (".parquet",)
 EXPERIMENT = (".extra-p",)
 EXTRAP_TEXT = (".txt", ".txt.gz")
 LOGS = (*TEXT, ".csv", ".csv.gz")
+PROGRAM_LOGS = (*LOGS, *JSON, ".lammps", ".mpip", "foam")
+"""Endings of logs; those of OpenFOAM have the name of its programs, as ``log.icoFoam``."""
 YAML = (".yaml", ".yml")
 PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 
@@ -140,3 +142,20 @@ class WorkflowReader(_Reader):
     description: ClassVar[str] = "results of JUBE, ReFrame, Ramble, Benchpark and Thicket"
     suffixes: ClassVar[tuple[str, ...]] = (*JSON, *LOGS, *YAML, *PICKLE)
     format: ClassVar[tuple[str, str]] = ("workflows", "Results")
+
+
+class LogReader(_Reader):
+    """Reader of logs that programs print, and of results of small benchmarks."""
+
+    name: ClassVar[str] = "logs"
+    description: ClassVar[str] = (
+        "logs: LAMMPS, GROMACS, OpenFOAM, NPB, HPL, HPCG, STREAM, mpiP, Caliper, sacct, hyperfine, "
+        "Google Benchmark"
+    )
+    suffixes: ClassVar[tuple[str, ...]] = PROGRAM_LOGS
+    format: ClassVar[tuple[str, str]] = ("logs", "Logs")
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is a log; many programs call theirs ``log.NAME``."""
+        is_log = path.name.lower().startswith("log.") and path.is_file()
+        return self._format().match(path) if is_log else super().match(path)

@@ -34,6 +34,9 @@ class Results:
     path : file of the results
     creator : tool that wrote the file
     place : unit of the `lines` of values
+    all_vary : numbers are parameters even if all runs of this file have the same one, because other
+        files may have another one
+    is_nested : call paths begin with the program
     failed, listed : number of failed runs, and of all runs
     words : figures whose values are not numbers
     """
@@ -41,6 +44,8 @@ class Results:
     path: Path
     creator: str
     place: str = "line"
+    all_vary: bool = False
+    is_nested: bool = True
     failed: int = 0
     listed: int = 0
     words: dict[str, None] = field(default_factory=dict)
@@ -62,7 +67,7 @@ class Results:
         Parameters
         ----------
         run : properties of the run by name: ``program``, ``p``, ``repetition``, variables
-        callpath : names below the program
+        callpath : names below the program; with the root, if it is not the program
         """
         number = as_numbers([value])
         if number is None or not metric:
@@ -70,7 +75,7 @@ class Results:
         elif not np.isnan(number[0]):
             told = str(unit or "").strip()
             told = "" if told.lower() in {"none", "null"} else told
-            names = [str(run[_PROGRAM]), *callpath]
+            names = [str(run[_PROGRAM]), *callpath] if self.is_nested else [*callpath]
             self._rows.append((run, names, metric, float(number[0]), told, line))
 
     def runs(self, noticed: Sequence[Finding] = ()) -> list[RunSource]:
@@ -116,7 +121,10 @@ class Results:
             name
             for name in parameters
             if name == PROCESSES
-            or (_is_full(columns[name]) and (name in _COUNTS or len({*columns[name]}) > 1))
+            or (
+                _is_full(columns[name])
+                and (self.all_vary or name in _COUNTS or len({*columns[name]}) > 1)
+            )
         ]
         used = {_REPETITION, _RUN, *parameters}
         metadata = [name for name in told if name not in used and _is_text(columns[name])]

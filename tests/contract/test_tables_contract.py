@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import program_logs
 import table_files as tf
 import workflow_files as wf
 from callpath_modeler import loading
@@ -11,6 +12,7 @@ from cpmodel_tables import (
     ExtrapReader,
     FoldedReader,
     HatchetReader,
+    LogReader,
     TableReader,
     WorkflowReader,
 )
@@ -95,3 +97,17 @@ class TestWorkflows(ReaderContract):
     @pytest.fixture
     def known(self):
         return {("solve_time", "StreamTest"): 2.5}
+
+
+class TestLogs(ReaderContract):
+    reader_class = LogReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "log.lammps"
+        path.write_text(program_logs.PROGRAMS["LAMMPS"].log(2))
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time", "LAMMPS/Pair"): 23.0, ("time", "LAMMPS/Neigh"): 45.0}

@@ -27,6 +27,7 @@ from callpath_modeler.history import store as history
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord, remember
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
 from fuzz.forms import Directory, bundle, zipped
+from program_logs import PROGRAMS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SHARED = _ROOT.parent / "shared" / "data"
@@ -238,6 +239,18 @@ def folded() -> list[bytes]:
 def hatchet() -> list[bytes]:
     """Return Hatchet's literal."""
     return _texts(tf.HATCHET)
+
+
+def logs() -> list[bytes]:
+    """Return logs of programs that are lines of text."""
+    texts = (program.log(2) for program in PROGRAMS.values())
+    return [text.encode() for text in texts if not text.startswith("{")]
+
+
+def json_logs() -> list[bytes]:
+    """Return results of small benchmarks that are JSON."""
+    texts = (program.log(2) for program in PROGRAMS.values())
+    return [text.encode() for text in texts if text.startswith("{")]
 
 
 def cubex() -> list[bytes]:

@@ -387,6 +387,8 @@ _TARGETS = (
     Target("reframe-report", Single("a.json"), _reader("workflows"), seeds.reframe_report),
     Target("ramble-json", Single("a.json"), _reader("workflows"), seeds.ramble_json),
     Target("ramble-text", Single("a.txt"), _reader("workflows"), seeds.ramble_text),
+    Target("logs", Single("a.log"), _reader("logs"), seeds.logs),
+    Target("logs-json", Single("a.json"), _reader("logs"), seeds.json_logs),
     Target("thicket", Single("a.json"), _reader("workflows"), seeds.thicket),
     Target("guidelines", Single("a.csv"), _guidelines, seeds.benchmarks, 1 << 14),
     Target("hatchet", Single("a.json"), _reader("hatchet"), seeds.hatchet),

@@ -20,6 +20,7 @@ import collectives
 import cube_writer as cw
 import efficient_runs
 import hpctoolkit_files
+import program_logs
 import table_files
 import tau_writer
 import tuned_library
@@ -390,6 +391,7 @@ INPUTS["lines.jsonl"] = text(table_files.JSON_LINES)
 INPUTS["extrap.txt"] = text(table_files.EXTRAP_TEXT)
 INPUTS["folded.p4.folded"] = text(table_files.FOLDED)
 INPUTS["hatchet.p4.json"] = text(table_files.HATCHET)
+INPUTS.update({f"lammps.{p}.log": text(program_logs.PROGRAMS["LAMMPS"].log(p)) for p in SCALES})
 INPUTS["ramble.json"] = text(
     workflow_files.results([workflow_files.experiment(p) for p in workflow_files.SCALES])
 )
