@@ -430,9 +430,11 @@ def absent_notes(ranking: Ranking) -> list[str]:
     """Return a note on call paths that do not occur at a measured target, if there are any."""
     fitted = ranking.fitted
     point = fitted.measured[:, fitted.points == ranking.target]
-    if not ranking.repetitions or not np.isnan(point).any():
+    if not ranking.repetitions:
         return []
     absent = np.isnan(point[:, 0]) & ~np.isnan(fitted.measured).all(axis=1)
+    if not absent.any():
+        return []
     where = f"{fitted.parameter} = {parameter_value(ranking.target)}"
     note = f"does not occur at {where}: {counted(int(absent.sum()), 'call path')}"
     # Metrics that do not add up have neither excess work nor a sum of predictions.

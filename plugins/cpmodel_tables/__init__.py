@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         FoldedReader,
         HatchetReader,
         LogReader,
+        ProfilerReader,
         TableReader,
         WorkflowReader,
     )
@@ -19,6 +20,7 @@ __all__ = [
     "FoldedReader",
     "HatchetReader",
     "LogReader",
+    "ProfilerReader",
     "TableReader",
     "WorkflowReader",
 ]

@@ -6,58 +6,20 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.printable import shortened
 from callpath_modeler.readers.base import Match, RunSource
-from callpath_modeler.readers.records import Records, runs_of
 from cpmodel_tables import stacks
 from cpmodel_tables.reader import FOLDED
+from cpmodel_tables.single_run import SingleRun
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, json_of, whole_text
 
 _LITERAL = re.compile(r'\s*\[\s*\{\s*"')
 _NO_VALUES = frozenset({"_hatchet_nid"})
-
-
-@dataclass(slots=True)
-class _Profile:
-    """Values by call path and title; values of one call path are added."""
-
-    path: Path
-    values: dict[tuple[tuple[str, ...], str], float] = field(default_factory=dict)
-
-    def add(self, names: tuple[str, ...], title: str, value: float) -> None:
-        self.values[names, title] = self.values.get((names, title), 0.0) + value
-
-    def runs(self, creator: str, noticed: Sequence[Finding] = ()) -> list[RunSource]:
-        if not self.values:
-            raise InputError(f"{self.path}: the file has no values", hint="repeat the measurement")
-        paths: dict[tuple[str, ...], int] = {}
-        titles: dict[str, int] = {}
-        rows = [
-            (paths.setdefault(names, len(paths)), titles.setdefault(title, len(titles)))
-            for names, title in self.values
-        ]
-        index = np.array(rows, np.intp)
-        records = Records(
-            subject=str(self.path),
-            paths=list(paths),
-            path=index[:, 0],
-            parameters={},
-            repetition=None,
-            titles=list(titles),
-            title=index[:, 1],
-            values=np.array(list(self.values.values())),
-            limits=InputLimits.of(self.path),
-            creator=creator,
-        )
-        return runs_of(records, noticed)
 
 
 class FoldedStacks:
@@ -81,7 +43,7 @@ class FoldedStacks:
             If a line is not a stack with a number.
         """
         values, findings = stacks.read(path)
-        yield _Profile(path, values).runs("folded stacks", findings)
+        yield SingleRun(path, values).runs("folded stacks", findings)
 
 
 class HatchetLiterals:
@@ -103,7 +65,7 @@ class HatchetLiterals:
             If a node does not have Hatchet's layout.
         """
         roots = json_of(path, whole_text(path, is_json=True))
-        profile, added = _Profile(path), 0
+        profile, added = SingleRun(path), 0
         limits, depths = InputLimits.of(path), 0
         stack: list[tuple[tuple[str, ...], object]]
         stack = [((), node) for node in reversed(_list(path, roots))]

@@ -23,6 +23,9 @@ EXTRAP_TEXT = (".txt", ".txt.gz")
 LOGS = (*TEXT, ".csv", ".csv.gz")
 PROGRAM_LOGS = (*LOGS, *JSON, ".lammps", ".mpip", "foam")
 """Endings of logs; those of OpenFOAM have the name of its programs, as ``log.icoFoam``."""
+PROFILERS = (
+    *(*JSON, *TEXT, ".prof", ".pstats", ".cprof", ".pprof", ".pb", ".pb.gz", ".perf", ".stacks"),
+)
 YAML = (".yaml", ".yml")
 PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 
@@ -50,6 +53,7 @@ class _Reader:
     Attributes
     ----------
     format : module and name of the `Format`
+    prefix : beginning of names that may have any ending; "" = none
     """
 
     api_version: ClassVar[int] = API_VERSION
@@ -57,10 +61,13 @@ class _Reader:
     description: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     format: ClassVar[tuple[str, str]]
+    prefix: ClassVar[str] = ""
 
     def match(self, path: Path) -> Match:
         """Return whether a file has the format, by its name and its beginning."""
-        if not path.is_file() or not path.name.lower().endswith(self.suffixes):
+        name = path.name.lower()
+        is_named = name.endswith(self.suffixes) or (self.prefix and name.startswith(self.prefix))
+        if not (is_named and path.is_file()):
             return Match.NO
         return self._format().match(path)
 
@@ -159,3 +166,15 @@ class LogReader(_Reader):
         """Return whether a file is a log; many programs call theirs ``log.NAME``."""
         is_log = path.name.lower().startswith("log.") and path.is_file()
         return self._format().match(path) if is_log else super().match(path)
+
+
+class ProfilerReader(_Reader):
+    """Reader of profiles of one process: perf script, pprof, callgrind, cProfile, speedscope."""
+
+    name: ClassVar[str] = "profilers"
+    description: ClassVar[str] = (
+        "profiles of one process: perf script, pprof, callgrind, cProfile, pyinstrument, speedscope"
+    )
+    suffixes: ClassVar[tuple[str, ...]] = PROFILERS
+    format: ClassVar[tuple[str, str]] = ("profilers.formats", "Profilers")
+    prefix: ClassVar[str] = "callgrind.out"

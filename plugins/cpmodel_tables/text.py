@@ -34,15 +34,21 @@ _MARKS = (
 )
 
 
-def first_text(path: Path) -> str:
-    """Return the text of the first block of a file; "" if the block is not text."""
+def first_content(path: Path) -> bytes:
+    """Return the first block of a file, unpacked; b"" if it cannot be read."""
     try:
         with path.open("rb") as file:
             block = file.read(_BLOCK)
         if block.startswith(GZIP):
             block = zlib.decompressobj(wbits=31).decompress(block, _BLOCK)
     except (OSError, zlib.error):
-        return ""
+        return b""
+    return block
+
+
+def first_text(path: Path) -> str:
+    """Return the text of the first block of a file; "" if the block is not text."""
+    block = first_content(path)
     text = block.decode(_encoding(block), errors="ignore")
     return "" if "\0" in text else text
 

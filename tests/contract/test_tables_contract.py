@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import profiler_files
 import program_logs
 import table_files as tf
 import workflow_files as wf
@@ -13,6 +14,7 @@ from cpmodel_tables import (
     FoldedReader,
     HatchetReader,
     LogReader,
+    ProfilerReader,
     TableReader,
     WorkflowReader,
 )
@@ -111,3 +113,17 @@ class TestLogs(ReaderContract):
     @pytest.fixture
     def known(self):
         return {("time", "LAMMPS/Pair"): 23.0, ("time", "LAMMPS/Neigh"): 45.0}
+
+
+class TestProfilers(ReaderContract):
+    reader_class = ProfilerReader
+
+    @pytest.fixture(params=["threads.speedscope.json", "session.json", "cpu.pb.gz"])
+    def profile(self, request, tmp_path):
+        path = tmp_path / request.param
+        path.write_bytes(profiler_files.FILES[request.param])
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time", "main"): 1.0, ("time", "main/solve"): 2.5}

@@ -19,6 +19,7 @@ import collectives
 import communication
 import cube_writer as cw
 import hpctoolkit_files
+import profiler_files
 import table_files as tf
 import tau_writer
 import trace_writer as ow
@@ -251,6 +252,11 @@ def json_logs() -> list[bytes]:
     """Return results of small benchmarks that are JSON."""
     texts = (program.log(2) for program in PROGRAMS.values())
     return [text.encode() for text in texts if text.startswith("{")]
+
+
+def profilers(*names: str) -> list[bytes]:
+    """Return profiles of profilers by the endings of their names."""
+    return [content for name, content in profiler_files.FILES.items() if name.endswith(names)]
 
 
 def cubex() -> list[bytes]:

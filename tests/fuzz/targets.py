@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -389,6 +389,12 @@ _TARGETS = (
     Target("ramble-text", Single("a.txt"), _reader("workflows"), seeds.ramble_text),
     Target("logs", Single("a.log"), _reader("logs"), seeds.logs),
     Target("logs-json", Single("a.json"), _reader("logs"), seeds.json_logs),
+    Target("profilers-json", Single("a.json"), _reader("profilers"),
+           partial(seeds.profilers, ".json")),
+    Target("profilers-text", Single("a.perf"), _reader("profilers"),
+           partial(seeds.profilers, ".perf", ".4711")),
+    Target("cprofile", Single("a.prof"), _reader("profilers"), partial(seeds.profilers, ".prof")),
+    Target("pprof", Gzipped("a.pb.gz"), _reader("profilers"), partial(seeds.profilers, ".pb.gz")),
     Target("thicket", Single("a.json"), _reader("workflows"), seeds.thicket),
     Target("guidelines", Single("a.csv"), _guidelines, seeds.benchmarks, 1 << 14),
     Target("hatchet", Single("a.json"), _reader("hatchet"), seeds.hatchet),

@@ -20,6 +20,7 @@ import collectives
 import cube_writer as cw
 import efficient_runs
 import hpctoolkit_files
+import profiler_files
 import program_logs
 import table_files
 import tau_writer
@@ -392,6 +393,7 @@ INPUTS["extrap.txt"] = text(table_files.EXTRAP_TEXT)
 INPUTS["folded.p4.folded"] = text(table_files.FOLDED)
 INPUTS["hatchet.p4.json"] = text(table_files.HATCHET)
 INPUTS.update({f"lammps.{p}.log": text(program_logs.PROGRAMS["LAMMPS"].log(p)) for p in SCALES})
+INPUTS["main.perf"] = text(profiler_files.PERF)
 INPUTS["ramble.json"] = text(
     workflow_files.results([workflow_files.experiment(p) for p in workflow_files.SCALES])
 )

@@ -1,0 +1,56 @@
+"""The formats of profilers, recognised by their content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import Match, RunSource
+from cpmodel_tables.profilers import (
+    callgrind,
+    cprofile,
+    perf_script,
+    pprof,
+    pyinstrument,
+    speedscope,
+)
+from cpmodel_tables.text import first_content, first_text
+
+_TEXTS = (speedscope, pyinstrument, callgrind, perf_script)
+_BINARY = (cprofile, pprof)
+
+
+class Profilers:
+    """Reader of profiles of one process, without call paths where the profiler has none."""
+
+    def match(self, path: Path) -> Match:
+        """Return whether `path` is a profile, by its first block."""
+        return Match.CONTENT if _module(path) else Match.NO
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Return the run.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+        module = _module(path)
+        if module is None:
+            raise InputError(f"{path}: no profile of a known profiler", hint="check the file")
+        run, findings = module.read(path)
+        yield run.runs(module.CREATOR, findings)
+
+
+def _module(path: Path) -> ModuleType | None:
+    """Return the module that reads a file, or None."""
+    content = first_content(path)
+    text = first_text(path)
+    for module in _TEXTS:
+        if module.is_one(text):
+            return module
+    return next((module for module in _BINARY if module.is_one(content)), None)
