@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import model_names, model_options
+from callpath_modeler.cli.options import EXPERIMENT_OR_NONE, model_names, model_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("info", cls=Configured)
-@click.argument("experiment", nargs=-1, metavar="EXP...")
+@EXPERIMENT_OR_NONE
 @click.option("--diagnostics", is_flag=True, help="List every finding.")
 @click.option(
     "--verify",

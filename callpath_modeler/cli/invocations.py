@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.options import shared_names
+from callpath_modeler.cli.options import STANDARD_INPUT, shared_names
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def invocation_of(
     from callpath_modeler.store import is_stored
 
     sources = ctx.params["experiment"] if sources is None else sources
+    sources = ["-" if source == ctx.meta.get(STANDARD_INPUT) else source for source in sources]
     files = click.core.ParameterSource.DEFAULT_MAP
     untold = {None, click.core.ParameterSource.DEFAULT, *(() if of_files else (files,))}
     options = (each for each in ctx.command.params if isinstance(each, click.Option))

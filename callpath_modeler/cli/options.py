@@ -63,7 +63,26 @@ def _connected(ctx: click.Context, _option: click.Parameter, name: str | None) -
         ctx.exit()
 
 
-EXPERIMENT = click.argument("experiment", nargs=-1, required=True, metavar="EXP...")
+STANDARD_INPUT = "callpath_modeler.standard_input"
+"""Key of the context for the file that holds standard input."""
+
+
+def _sources(
+    ctx: click.Context, _argument: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Replace ``-`` by a file with standard input."""
+    if "-" not in given or ctx.resilient_parsing:
+        return given
+    from callpath_modeler.cli.standard_input import stored
+
+    path = ctx.meta[STANDARD_INPUT] = str(stored())
+    return tuple(path if source == "-" else source for source in given)
+
+
+EXPERIMENT = click.argument(
+    "experiment", nargs=-1, required=True, metavar="EXP...", callback=_sources
+)
+EXPERIMENT_OR_NONE = click.argument("experiment", nargs=-1, metavar="EXP...", callback=_sources)
 FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
 
 
