@@ -40,6 +40,7 @@ class SummedMetric:
     stored : column in metric-db files, by flavour
     stored_columns : number of columns in metric-db files
     description : one line for users
+    is_sum : the database says that the values are sums over all threads
     """
 
     name: str
@@ -47,6 +48,7 @@ class SummedMetric:
     stored: dict[str, int] = field(default_factory=dict)
     stored_columns: int = 0
     description: str = ""
+    is_sum: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class _Builder:
         if name and statistic in {None, "Sum"}:
             metric = self.metrics.setdefault(name, SummedMetric(name))
             metric.columns.setdefault(flavour, _integer(given, "i"))
+            metric.is_sum |= statistic == "Sum"
             metric.description = metric.description or given.get("md", "")
 
     def _stored_metric(self, given: dict[str, str]) -> None:

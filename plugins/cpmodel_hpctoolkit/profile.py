@@ -70,6 +70,15 @@ class Database(Protocol):
         ...
 
     @property
+    def is_mean(self) -> bool:
+        """Return whether the values are those of a typical process instead of sums."""
+        ...
+
+    def scales(self) -> Mapping[int, Database]:
+        """Return the database of each number of processes, if it has runs of several."""
+        ...
+
+    @property
     def metadata(self) -> Mapping[str, str]:
         """Return the metadata of the run."""
         ...
@@ -372,6 +381,32 @@ class SummedProfile(HpctoolkitProfile):
         return super().reduce(metric, over_locations)
 
 
+class MeanProfile(HpctoolkitProfile):
+    """A database that has only values of a typical process."""
+
+    @property
+    def reductions(self) -> Sequence[Reduction]:
+        """Return the mean."""
+        return (Reduction.MEAN,)
+
+    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
+        """Return one exclusive value per call path.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist.
+        ValueError
+            If `over_locations` is not the mean.
+        """
+        if over_locations is not Reduction.MEAN:
+            raise ValueError(f"{over_locations} cannot be computed from means over processes")
+        # The database stores one value, which is its own sum.
+        return super().reduce(metric, Reduction.SUM)
+
+
 def profile_of(database: Database) -> HpctoolkitProfile:
     """Return the profile of an open database."""
+    if database.is_mean:
+        return MeanProfile(database)
     return HpctoolkitProfile(database) if database.places.threads else SummedProfile(database)

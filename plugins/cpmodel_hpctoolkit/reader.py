@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from callpath_modeler.readers.base import API_VERSION, Agreement, Match, RunSource
 
 if TYPE_CHECKING:
-    from cpmodel_hpctoolkit.profile import HpctoolkitProfile
+    from cpmodel_hpctoolkit.profile import Database, HpctoolkitProfile
 
 _META, _PROFILE, _EXPERIMENT = "meta.db", "profile.db", "experiment.xml"
 _BLOCK = 4096
@@ -53,17 +53,39 @@ class HpctoolkitReader:
         InputError
             If there is no database, its version is not supported, or it is damaged.
         """
+        from cpmodel_hpctoolkit.profile import profile_of
+
+        with self._opened(path) as database:
+            yield profile_of(database)
+
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+        """Return the run of a database, or those of several scales in one of version 2.
+
+        Raises
+        ------
+        InputError
+            As by `open`.
+        """
+        from cpmodel_hpctoolkit.profile import profile_of
+
+        with self._opened(path) as database:
+            scales = database.scales()
+            runs = [RunSource(profile_of(each), {"p": p}) for p, each in scales.items()]
+            yield runs or [RunSource(profile_of(database))]
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[Database]:
         from cpmodel_hpctoolkit import version2, version4
         from cpmodel_hpctoolkit.contexts import Detail
-        from cpmodel_hpctoolkit.profile import profile_of
 
         directory, detail = _database(path), Detail(loops=self._keep_loops)
         if (directory / _META).is_file():
             with version4.opened(directory, detail) as database:
-                yield profile_of(database)
+                yield database
         else:
             with version2.opened(directory, detail) as older:
-                yield profile_of(older)
+                yield older
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Return the comparison of the values of a version 4 database with the copies in `cct.db`.

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from cpmodel_hpctoolkit.profile import Exclusive
 from cpmodel_hpctoolkit.reduce import Column
 
 _FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
+_SCALE = re.compile(r"([1-9]\d{0,8})/(.+)")
+_LEAST_SCALES = 2
 _FIRST_STREAM = 500
 """Threads with this number or a larger one are accelerator streams."""
 _MAGIC = b"HPCPROF-metricdb__"
@@ -54,6 +57,29 @@ class Version2:
         self._experiment = experiment
         self._files, self._places = _places(path)
         self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
+        self.is_mean = False
+
+    def scales(self) -> Mapping[int, Version2]:
+        """Return the database of each scale, if it has the runs of several scales, else nothing.
+
+        The metrics of such a database begin with the number of processes: ``256/WALLCLOCK (us)``.
+        They are those of a typical process, unless their names say that they are sums.
+        """
+        found = {metric.name: _SCALE.fullmatch(metric.name) for metric in self._metrics}
+        scales = {int(match[1]) for match in found.values() if match}
+        if None in found.values() or len(scales) < _LEAST_SCALES:
+            return {}
+        return {scale: self._of_scale(scale) for scale in sorted(scales)}
+
+    def _of_scale(self, scale: int) -> Version2:
+        other = copy(self)
+        other._metrics = [  # noqa: SLF001 - a copy of this object
+            replace(metric, name=match[2])
+            for metric in self._metrics
+            if (match := _SCALE.fullmatch(metric.name)) and int(match[1]) == scale
+        ]
+        other.is_mean = not any(metric.is_sum for metric in self._metrics)
+        return other
 
     def detailed(self, detail: Detail) -> Version2:
         """Return the same database with another call tree."""

@@ -97,6 +97,12 @@ class Version4:
             raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
         self._measures = tuple(self._declared())
 
+    is_mean = False
+
+    def scales(self) -> Mapping[int, Version4]:
+        """Return nothing: hpcprof of this version writes one run."""
+        return {}
+
     def detailed(self, detail: Detail) -> Version4:
         """Return the same open database with another call tree."""
         other = copy(self)
