@@ -223,6 +223,15 @@ def test_a_verdict_needs_all_files(run, tmp_path):
     run("guidelines", folder, "--strict").fails(3, "line 3")
 
 
+def test_a_table_without_processes_has_those_of_the_option(run, tmp_path):
+    path = tmp_path / "nop.csv"
+    path.write_text("call,size,repetition,latency_us\nMPI_Gather,8,1,4\nMPI_Allgather,8,1,3\n")
+    done = run("guidelines", path, "--processes", "4")
+    assert done.status == 0, done.err
+    assert "+33 %" in done.out
+    run("guidelines", path).fails(3, "the number of processes is not stated")
+
+
 def test_a_number_of_processes_of_zero_is_an_error(run, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("call,p,size,repetition,latency_us\nMPI_Bcast,0,8,1,2\n")

@@ -145,8 +145,9 @@ def columns_of(line: str, *, of_checker: bool = False) -> Columns | None:
     if {*titles} - known - ({_GROUPED, _FASTEST} if is_grouped else {*()}):
         return None
     found = Columns(titles, delimiter, *time)
-    # Other tables of users have their own reader, which knows more forms.
-    if delimiter and found.index(_PROCESSES) is None and found.index(("nexp", "mpirun")) is None:
+    # Other tables of users have their own reader, which knows more forms, but needs a scale.
+    telling = _PROCESSES, ("nexp", "mpirun"), _SIZE
+    if delimiter and all(found.index(titles) is None for titles in telling):
         return None
     return found
 
