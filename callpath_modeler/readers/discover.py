@@ -146,13 +146,25 @@ def discover(
     runs: list[RunFile] = []
     registry = _Remembering(registry.readers, registry.broken, registry.requested)
     pattern = None if name_pattern is None else _compiled(name_pattern)
+    # Many files may be in one directory, which is looked at once.
+    are_one: dict[tuple[Path, Reader | None], bool] = {}
+    of_files: set[Path] = set()
+
+    def is_of_one(file: Path) -> bool:
+        key = file.parent, registry.match(file)
+        if key not in are_one:
+            are_one[key] = _is_one(file.parent, [file], registry)
+        return are_one[key]
+
     for source in sources:
         if source.suffix.lower() == ".toml" and source.is_file():
             runs += _from_manifest(source, registry)
         elif source.is_dir() and registry.match(source) is None:
             runs += _in_directory(source, registry, pattern, findings)
-        elif source.is_file() and _is_one(source.parent, [source], registry):
-            runs.append(_named(source.parent, registry, pattern))
+        elif source.is_file() and is_of_one(source):
+            if source.parent not in of_files:
+                runs.append(_named(source.parent, registry, pattern))
+            of_files.add(source.parent)
         else:
             runs.append(_named(source, registry, pattern))
     if name_pattern is not None:

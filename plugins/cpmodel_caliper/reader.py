@@ -25,7 +25,12 @@ class CaliperReader:
     suffixes: ClassVar[tuple[str, ...]] = (".cali", ".json")
 
     def match(self, path: Path) -> Match:
-        """Return whether `path` is a Caliper profile, by its first block."""
+        """Return whether `path` is a Caliper profile, by its first block.
+
+        A directory is one if its files have different processes of one run.
+        """
+        if path.is_dir():
+            return _match_directory(path)
         head = _head(path)
         if head.startswith(MAGIC):
             return Match.CONTENT
@@ -48,14 +53,44 @@ class CaliperReader:
         """
         from cpmodel_caliper.profile import CaliperProfile
 
-        profile = CaliperProfile(contents_of(path), str(path))
+        contents = contents_of_run(path) if path.is_dir() else contents_of(path)
+        profile = CaliperProfile(contents, str(path))
         yield [RunSource(profile, profile.parameters)]
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Return the comparison of every value of a `.cali` file with Caliper's own reader."""
         from cpmodel_caliper.verify import verify
 
+        if path.is_dir():
+            return [Agreement("all metrics", 0, 0, "each process has a file of its own")]
         return verify(path, contents_of(path))
+
+
+def _match_directory(path: Path) -> Match:
+    """Return whether the first two files in a directory are of two processes of one run."""
+    from cpmodel_caliper.rank_files import are_of_one_run, files_in
+
+    files = files_in(path)[:2]
+    if len(files) < 2 or not all(_head(file).startswith(MAGIC) for file in files):
+        return Match.NO
+    try:
+        first, second = map(contents_of, files)
+    except InputError:
+        return Match.NO
+    return Match.CONTENT if are_of_one_run(first, second) else Match.NO
+
+
+def contents_of_run(directory: Path) -> Contents:
+    """Return the contents of the files of all processes of a run.
+
+    Raises
+    ------
+    InputError
+        As by `contents_of`, or if the files do not belong together.
+    """
+    from cpmodel_caliper.rank_files import files_in, joined
+
+    return joined([(file, contents_of(file)) for file in files_in(directory)])
 
 
 def contents_of(path: Path) -> Contents:
