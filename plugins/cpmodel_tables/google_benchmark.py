@@ -27,7 +27,7 @@ def is_one(text: str) -> bool:
 
 
 def read(path: Path) -> list[RunSource]:
-    """Return one run for each set of arguments; the functions are call paths.
+    """Return one run for each set of arguments; each function is a program.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def read(path: Path) -> list[RunSource]:
             continue
         function, run = _arguments(name)
         repeated[name] = repeated.get(name, 0) + 1
-        told = {"program": "benchmark", **run, "repetition": float(repeated[name])}
-        results.add(told, (function,), "time", row["real_time"], row.get("time_unit"), number)
+        told = {"program": function, **run, "repetition": float(repeated[name])}
+        results.add(told, (), "time", row["real_time"], row.get("time_unit"), number)
     return results.runs()
 
 
