@@ -297,6 +297,40 @@ def google_benchmark(p: int, times: dict[str, float]) -> str:
     )
 
 
+def talp(p: int, times: dict[str, float]) -> str:
+    """Return a report of TALP."""
+    regions = {
+        name or "Global": {"numMpiRanks": p, "elapsedTime": round(1e9 * time), "averageIPC": 1.2}
+        for name, time in times.items()
+        if name != "rest"
+    }
+    return json.dumps(
+        {
+            "dlbVersion": "3.5.0",
+            "resources": {"numCpus": p, "numNodes": 1, "numMpiRanks": p},
+            "Application": regions,
+        },
+        indent=2,
+    )
+
+
+def kokkos(_p: int, times: dict[str, float]) -> str:
+    """Return a result of the kernel timer of Kokkos Tools."""
+    kernels = [
+        {"kernel-name": name, "region": "", "call-count": 10, "total-time": time,
+         "time-per-call": time / 10, "kernel-type": "PARALLEL-FOR"}
+        for name, time in times.items()
+        if name not in {"", "rest"}
+    ]  # fmt: skip
+    data = {
+        "mpi-rank": "0",
+        "total-app-time": times[""],
+        "total-kernel-times": times[""] - times["rest"],
+        "kernel-perf-info": kernels,
+    }
+    return json.dumps({"kokkos-kernel-data": data})
+
+
 _HPCG = ("DDOT", "MG", "SpMV", "WAXPBY")
 _STREAM = ("Copy", "Scale", "Add", "Triad")
 PROGRAMS = {
@@ -317,6 +351,10 @@ PROGRAMS = {
                     ("solver/MPI_Barrier (site 1)", "solver/MPI_Send (site 2)"), 1e-3),
     "Caliper": Program("report.txt", caliper, ("main", "solve", "exchange", "write output"),
                        ("main", "main/solve", "main/solve/exchange", "main/write output"), 1e-5),
+    "TALP": Program("talp.json", talp, ("solve", "io", "rest"),
+                    ("program/solve", "program/io", "program"), 1e-6),
+    "Kokkos": Program("host-4711.json", kokkos, ("axpy", "spmv", "rest"),
+                      ("application/axpy", "application/spmv", "application"), 1e-6),
     "sacct": Program("jobs.txt", sacct, ("",), ("solver",), 1.0),
     "hyperfine": Program("times.json", hyperfine, ("",),
                          ("mpirun -np # .\\/solver -n 1000",), 1e-6),

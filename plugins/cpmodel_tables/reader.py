@@ -156,8 +156,8 @@ class LogReader(_Reader):
 
     name: ClassVar[str] = "logs"
     description: ClassVar[str] = (
-        "logs: LAMMPS, GROMACS, OpenFOAM, NPB, HPL, HPCG, STREAM, mpiP, Caliper, sacct, hyperfine, "
-        "Google Benchmark"
+        "logs: LAMMPS, GROMACS, OpenFOAM, NPB, HPL, HPCG, STREAM, mpiP, Caliper, TALP, Kokkos, "
+        "sacct, hyperfine, Google Benchmark"
     )
     suffixes: ClassVar[tuple[str, ...]] = PROGRAM_LOGS
     format: ClassVar[tuple[str, str]] = ("logs", "Logs")

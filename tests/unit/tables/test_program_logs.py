@@ -31,8 +31,8 @@ def series(tmp_path):
     def write(program, scales=SCALES):
         paths = []
         for p in scales:
-            # Of all logs, only Caliper's do not state the number of processes.
-            folder = f"p{p}" if program is PROGRAMS["Caliper"] else f"run{'abcdef'[len(paths)]}"
+            is_told = program not in (PROGRAMS["Caliper"], PROGRAMS["Kokkos"])
+            folder = f"run{'abcdef'[len(paths)]}" if is_told else f"p{p}"
             path = tmp_path / folder / program.file
             path.parent.mkdir()
             path.write_text(program.log(p))
