@@ -11,7 +11,7 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.input_limits import UNLIMITED
-from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.experiment import FRAME, REPETITION, Experiment, Scaling
 from callpath_modeler.readers.assemble import ReadOptions, assemble_runs
 from callpath_modeler.readers.paths import split_paths
 from callpath_modeler.readers.records import Records, runs_of
@@ -34,6 +34,8 @@ def from_frame(
     scaling: Scaling | None = None,
 ) -> Experiment:
     """Return the experiment of a table with one row per call path and run.
+
+    Tables that `Experiment.to_frame` made, wide or long, need no further arguments.
 
     Parameters
     ----------
@@ -63,6 +65,11 @@ def from_frame(
     import pandas as pd
 
     check_type(frame, pd.DataFrame, "frame")
+    told = frame.attrs.get(FRAME, {})
+    if isinstance(frame.columns, pd.MultiIndex):
+        frame = _long(frame, told)
+    if told and not parameters and REPETITION in frame.columns:
+        parameters, repetition = told.get("parameters", ()), repetition or REPETITION
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     paths, parameters = _listed(callpath, "callpath"), _listed(parameters, "parameters")
@@ -96,6 +103,20 @@ def from_frame(
         units=_units(metrics) if isinstance(metrics, Mapping) else {},
     )
     return assemble_runs(_SUBJECT, runs_of(records), ReadOptions(metrics=None, scaling=scaling))
+
+
+def _long(frame: pd.DataFrame, told: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the long table of a wide one, whose columns are parameters and the repetition."""
+    import pandas as pd
+
+    levels = list(frame.columns.names)
+    if REPETITION not in levels or None in levels or len({*levels}) < len(levels):
+        raise UsageError(
+            "the columns of the data frame have levels that are no parameters",
+            hint="levels of columns: parameters and repetition, as Experiment.to_frame makes them",
+        )
+    rows = pd.Series(frame.stack(levels, future_stack=True), name=str(told.get("metric", "time")))
+    return rows.reset_index()
 
 
 def _listed(names: str | Sequence[str], what: str) -> list[str]:

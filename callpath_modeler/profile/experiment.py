@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -47,6 +47,11 @@ class Scaling(StrEnum):
     STRONG = "strong"
     UNCLEAR = "unclear"
 
+
+REPETITION = "repetition"
+"""Column, or level of columns, of data frames."""
+FRAME = "callpath_modeler"
+"""Key of `DataFrame.attrs` for what `Experiment.to_frame` says of a table."""
 
 TOLD_SCALINGS = (Scaling.WEAK, Scaling.STRONG)
 """Kinds of scaling that a user can choose."""
@@ -544,37 +549,58 @@ class Experiment(HtmlReprMixin):
             return self
         return self.where((self.settings(tuple(setting)) == [*setting.values()]).all(axis=1))
 
-    def to_frame(self, metric: str | None = None, *, inclusive: bool = False) -> pd.DataFrame:
-        """Return the values of a metric as a table.
+    def to_frame(
+        self,
+        metric: str | None = None,
+        *,
+        inclusive: bool = False,
+        layout: Literal["wide", "long"] = "wide",
+    ) -> pd.DataFrame:
+        """Return measured values as a table, which `from_frame` reads again.
 
         Parameters
         ----------
-        metric : name of the metric; None = the first duration
+        metric : name of the metric; None = the first duration, or all metrics of a long table
         inclusive : return inclusive values
+        layout : ``"wide"`` = one column per run; ``"long"`` = one row per call path and run
 
         Returns
         -------
         pandas.DataFrame
-            One row per call path and one column per run, SI base units; NaN = did not occur. The
-            columns are a MultiIndex of the varying parameters and the repetition.
+            SI base units; NaN = did not occur. A wide table has a row per call path, and its
+            columns are a MultiIndex of the varying parameters and the repetition. A long table has
+            columns ``callpath``, one per varying parameter, ``repetition``, and one per metric,
+            such as ``time [s]``.
 
         Raises
         ------
         UsageError
-            If there is no such metric.
+            If there is no such metric or layout.
         """
         import pandas as pd
 
-        levels = [p.name for p in self.parameters] + ["repetition"]
-        keys = [
-            (*(run.parameters[p.name] for p in self.parameters), run.repetition)
-            for run in self.runs
-        ]
-        return pd.DataFrame(
-            self.values(metric, inclusive=inclusive),
-            index=pd.Index([self.tree.path(row) for row in range(len(self.tree))], name="callpath"),
-            columns=pd.MultiIndex.from_tuples(keys, names=levels),
-        )
+        if layout not in {"wide", "long"}:
+            raise UsageError(f"no layout {layout!r}", hint="wide or long")
+        names = [p.name for p in self.parameters]
+        keys = [(*(run.parameters[name] for name in names), run.repetition) for run in self.runs]
+        paths = pd.Index([self.tree.path(row) for row in range(len(self.tree))], name="callpath")
+        columns = pd.MultiIndex.from_tuples(keys, names=[*names, REPETITION])
+        metrics = [self.metric(metric)]
+        if layout == "long" and metric is None:
+            metrics = [self.metric(name) for name in self.columns]
+        tables = {
+            f"{each.name}{' (inc)' if inclusive else ''} [{each.unit}]": pd.DataFrame(
+                self.values(each.name, inclusive=inclusive), paths, columns
+            )
+            for each in metrics
+        }
+        title, frame = next(iter(tables.items()))
+        if layout == "long":
+            rows = {title: table.stack(columns.names, future_stack=True)
+                    for title, table in tables.items()}  # fmt: skip
+            frame = pd.DataFrame(rows).reset_index()
+        frame.attrs[FRAME] = {"metric": title, "parameters": names}
+        return frame
 
 
 def unknown_metric(name: str, metrics: Mapping[str, object]) -> UsageError:

@@ -86,3 +86,44 @@ def test_columns_that_do_not_fit_are_an_error(frame, options, error, message):
     frame = frame.assign(text="x", hole=np.nan, half=0.5)
     with pytest.raises(error, match=message):
         cpm.from_frame(frame, **options)
+
+
+@pytest.mark.parametrize("layout", ["wide", "long"])
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_the_table_of_an_experiment_comes_back(samples, layout, inclusive):
+    made = cpm.load([samples / "stencil"])
+    back = cpm.from_frame(made.to_frame(layout=layout, inclusive=inclusive))
+    assert [run.parameters for run in back.runs] == [run.parameters for run in made.runs]
+    assert [run.repetition for run in back.runs] == [run.repetition for run in made.runs]
+    order = [back.tree.path(row) for row in range(len(back.tree))]
+    for metric in made.columns if layout == "long" else ["time"]:
+        if inclusive and not made.metric(metric).additive:
+            continue
+        before = dict(
+            zip(map(made.tree.path, range(len(made.tree))), made.values(metric), strict=True)
+        )
+        for path, values in zip(order, back.values(metric), strict=True):
+            assert values == pytest.approx(before[path], rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_a_wide_table_of_the_caller_is_read():
+    columns = pd.MultiIndex.from_product([[2, 4, 8], [1, 2]], names=["p", "repetition"])
+    index = pd.Index(["main", "main/f"], name="callpath")
+    made = cpm.from_frame(
+        pd.DataFrame([[1.0] * 6, [4, 4, 2, 2, 1, np.nan]], index, columns),
+        parameters=["p"],
+        repetition="repetition",
+    )
+    assert made.points("p").tolist() == [2, 4, 8]
+    assert made.values("time")[1].tolist()[:5] == [4, 4, 2, 2, 1]
+
+
+def test_other_levels_of_columns_are_refused():
+    frame = pd.DataFrame([[1.0, 2.0]], columns=pd.MultiIndex.from_product([["a"], ["x", "y"]]))
+    with pytest.raises(UsageError, match="levels that are no parameters"):
+        cpm.from_frame(frame)
+
+
+def test_an_unknown_layout_is_refused(samples):
+    with pytest.raises(UsageError, match="no layout 'tall'"):
+        cpm.load([samples / "stencil"]).to_frame(layout="tall")
