@@ -95,6 +95,7 @@ FORMS = (
         "LAMMPS",
         "LAMMPS",
         sign=r"^LAMMPS \(\d+ \w+ \d{4}",
+        run=r"^LAMMPS \(\d+ \w+ \d{4}",
         facts=(
             r"^Loop time of .* for (?P<steps>\d+) steps with (?P<total_atoms>\d+) atoms",
             r"CPU use with (?P<p>\d+) MPI tasks? x (?P<threads>\d+) OpenMP threads?",
@@ -116,6 +117,7 @@ FORMS = (
         "GROMACS",
         "GROMACS",
         sign=r":-\) GROMACS - ",
+        run=r":-\) GROMACS - ",
         facts=(
             r"^Using (?P<p>\d+) MPI (?:process|thread|rank)",
             r"^Using (?P<threads>\d+) OpenMP thread",
@@ -149,6 +151,7 @@ FORMS = (
         "OpenFOAM",
         "OpenFOAM",
         sign=r"^Build +: .*\n(?:.*\n){0,3}Exec +: ",
+        run=r"^Build +: ",
         facts=(
             r"^Exec +: (?P<program>\S+)",
             r"^nProcs +: (?P<p>\d+)",

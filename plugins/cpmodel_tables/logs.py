@@ -80,6 +80,7 @@ class _Run:
     values: dict[_Key, float] = field(default_factory=dict)
     roundings: dict[_Key, float] = field(default_factory=dict)
     phase: int = 0
+    has_begun: bool = False
     has_ended: bool = False
     has_failed: bool = False
 
@@ -197,16 +198,16 @@ def _runs_of(path: Path, form: Form) -> Iterator[_Run]:
             if len(line) > _LONGEST:
                 continue
             if patterns.run and patterns.run.search(line):
-                if run.values:
+                if run.values or run.has_begun:
                     yield run
                 # Properties above the first run hold for all runs.
-                run = _Run(number, dict(run.facts), has_ended=not form.finished)
+                run = _Run(number, dict(run.facts), has_begun=True, has_ended=not form.finished)
                 sections = _sections(form)
             patterns.note(run, line)
             for section in sections:
                 found += _take(run, section, line, form.metrics)
             limits.check(Work.NAMES, found, "split the log")
-    if run.values or run.has_failed or form.finished:
+    if run.values or run.has_begun or run.has_failed or form.finished:
         yield run
 
 

@@ -88,7 +88,10 @@ class Results:
         """
         findings = [*noticed, *self._findings()]
         if not self._rows:
-            why = f"all {self.listed} runs failed" if self.failed else "no result is a number"
+            why = "no result is a number"
+            if self.failed:
+                all_runs = f"all {self.listed} runs" if self.listed > 1 else "the run"
+                why = f"{all_runs} failed or did not end"
             raise InputError(f"{self.path}: {why}", hint="repeat the runs")
         programs = dict.fromkeys(str(row[0][_PROGRAM]) for row in self._rows)
         runs: list[RunSource] = []

@@ -163,6 +163,16 @@ def test_several_runs_of_lammps_are_phases(tmp_path):
     assert np.nansum(experiment.values("time")) == pytest.approx(whole, rel=1e-3)
 
 
+def test_logs_that_were_appended_are_runs(tmp_path):
+    program = PROGRAMS["LAMMPS"]
+    path = tmp_path / "log.lammps"
+    failed = program.log(4).partition("Loop time")[0]
+    path.write_text(program.log(4) + failed + program.log(4))
+    experiment = loaded([path])
+    assert [run.repetition for run in experiment.runs] == [1, 2]
+    assert [each.message for each in experiment.findings] == ["1 of 3 runs failed"]
+
+
 def test_numbers_that_differ_between_logs_are_parameters(series):
     program = PROGRAMS["LAMMPS"]
     paths = series(program, (4, 4, 4))

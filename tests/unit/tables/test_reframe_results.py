@@ -120,7 +120,7 @@ def test_a_report_of_several_tests_asks_for_one(load, value_of):
     [
         (wf.perflog([*lines(), "pass|2026"]), "line 12: 2 fields, but 30 titles"),
         (wf.perflog([]), "no result is a number"),
-        (wf.perflog([wf.log_line(4, 1, result="fail")]), "all 1 runs failed"),
+        (wf.perflog([wf.log_line(4, 1, result="fail")]), "the run failed"),
         (wf.perflog(lines(time="x" * 100_000)).replace("MB/s", "x"), None),
         (wf.perflog(lines(time="1e9999")), None),
         ("2020-01-01T10:00:00|reframe 3.9|Stream on x:y|jobid=1|num_tasks=4|triad=1\n", "header"),
