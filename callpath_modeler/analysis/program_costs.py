@@ -30,7 +30,7 @@ from callpath_modeler.analysis.excess import (
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.predict import predict, predicted_values
 from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_bands
 from callpath_modeler.analysis.trust import is_unknown, marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -84,8 +84,7 @@ def costs_at(
     if predicted is None and fitted.formula is not None:
         return _formula_costs_at(inputs, fitted.formula, target)
     if predicted is None:
-        values = fitted.models.values(np.array([target]))[:, 0]
-        predicted = np.where(inputs.modelled, values, np.nan)
+        predicted = predicted_values(fitted, target)
     said, total = inputs.summed(predicted), float(np.nansum(predicted))
     point = inputs.point(target)
     if point is not None:

@@ -327,5 +327,7 @@ def rank(
     own = predict(fitted, target)
     bands: ModelBands | MeasuredIntervals | None = None
     if np.isfinite(target):
-        bands = measured_intervals(inputs, target) or model_bands(fitted, target, own)
+        bands = measured_intervals(inputs, target) or model_bands(
+            fitted, target, own.value, own.added
+        )
     return Ranking(inputs, target, costs_at(inputs, target, own.value), bands, by, inclusive, own)
