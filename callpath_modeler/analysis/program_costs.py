@@ -340,6 +340,12 @@ class ProgramCosts:
         return self.program_at_base - float(np.nansum(self.fitted.at_smallest()))
 
     @cached_property
+    def sum_of_models(self) -> float:
+        """Sum of the models of all call paths at the target, which may exceed the run time."""
+        rows = np.flatnonzero(self.inputs.modelled)
+        return float(self.fitted.models.sum_values(rows, np.array([self.target]))[0])
+
+    @cached_property
     def has_imbalance(self) -> bool:
         """True if three digits show that the call paths do not add up to the whole program."""
         pairs = (
