@@ -64,10 +64,16 @@ class Predicted:
         return float(value), float(low), float(high)
 
 
-def predict(fitted: Fitted, target: float) -> Predicted:
+def predict(fitted: Fitted, target: float, total: float | None = None) -> Predicted:
     """Return exclusive predictions of every call path at `target`, which may be infinite.
 
     Values are reconciled with the run time. Bands are those of the models.
+
+    Parameters
+    ----------
+    fitted : the models
+    target : value of the parameter
+    total : measured total that predictions do not exceed; None = the predicted run time
     """
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)
@@ -81,6 +87,11 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     own = Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
+    if total is not None:
+        if not total < np.nansum(value) < np.inf:
+            return own
+        value = lowered(value, low, total)
+        return replace(own, value=value, low=np.fmin(low, value))
     alone = exceeded_run_time(fitted, target, float(np.nansum(value)))
     if alone is None:
         return own
@@ -88,17 +99,22 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     if usual is not fitted:
         value = predict(usual, target).value
         return replace(own, value=value, low=np.fmin(low, value), high=np.fmax(high, value))
-    total = reconciled_total(alone, Band(*map(np.atleast_1d, own.total())))
-    return replace(own, value=lowered(value, low, float(total[0])))
+    agreed = reconciled_total(alone, Band(*map(np.atleast_1d, own.total())))
+    return replace(own, value=lowered(value, low, float(agreed[0])))
 
 
-def predicted_values(fitted: Fitted, target: float) -> FloatArray:
-    """Return exclusive predictions at a target, [call paths]; bands are made only if needed."""
+def predicted_values(fitted: Fitted, target: float, total: float | None = None) -> FloatArray:
+    """Return exclusive predictions at a target, [call paths]; bands are made only if needed.
+
+    Parameters
+    ----------
+    fitted, target, total : as for `predict`
+    """
     values = fitted.models.values(np.array([target]))[:, 0]
     value = np.where(fitted.modelled, values, np.nan)
-    if exceeded_run_time(fitted, target, float(np.nansum(value))) is None:
+    if total is None and exceeded_run_time(fitted, target, float(np.nansum(value))) is None:
         return value
-    return predict(fitted, target).value
+    return predict(fitted, target, total).value
 
 
 def _prediction(models: Models, points: FloatArray) -> Prediction:

@@ -1,10 +1,10 @@
 """Reconciliation of predictions of call paths with the prediction of the run time.
 
 The run time and the call paths have independent models. No process is slower than the slowest, so
-the sum of means over processes never exceeds the run time. Where predictions break this rule, one
-of both is wrong: a sum of many noisy models is too large, or a model of the whole misses a small
-part that grows. The run time is then a mean of both, weighted by their precision, and the call
-paths are adjusted to add up to it. Uncertain predictions take most of the adjustment.
+the sum of means over processes never exceeds the run time. Predictions may break this rule. Then a
+sum of many noisy models is too large, or a model of the whole misses a small part that grows. The
+run time is then a mean of both, weighted by their precision, and the call paths are adjusted to add
+up to it. Uncertain predictions take most of the adjustment.
 
 References
 ----------
@@ -31,7 +31,7 @@ _AT_MOST_MEANS = frozenset({Reduction.MEAN, Reduction.GEOMEAN, Reduction.MIN, Re
 _TOLERANCE = 0.01
 """Relative tolerance of the sum of call paths against the run time."""
 _CONFIDENCE = 0.95
-"""Confidence of the bands that weigh predictions, so that values are those of all confidences."""
+"""Confidence of the bands that weigh predictions. So other confidences do not change values."""
 _EXACT = 1e-13
 """Relative precision of reconciled sums."""
 _STEPS = 200
@@ -64,7 +64,7 @@ def processes_summed(fitted: Fitted, points: FloatArray) -> FloatArray:
 
 
 def run_time_by_model(fitted: Fitted, points: FloatArray) -> Band | None:
-    """Return predictions of the run time by its own model alone, [m]; None = there is none."""
+    """Return the predictions of the model of the run time, [m]; None = it has no model."""
     of_program = fitted.run_time
     if of_program is None or not of_program.modelled[0]:
         return None
@@ -150,10 +150,11 @@ def weight_of_sum(alone: Band, of_call_paths: Band) -> FloatArray:
 def lowered(value: FloatArray, low: FloatArray, total: float) -> FloatArray:
     """Return predictions of call paths that add up to a total below their sum, [n].
 
-    A prediction v is moved towards the lower end of its band, at the distance d, by about k d^2:
-    by the square of its uncertainty, as least squares do, but never beyond this end:
+    A prediction v moves towards the lower end of its band, at the distance d:
 
         v - k d^2 / (1 + k d)
+
+    Small moves go with the square of the uncertainty, as in least squares. No move passes the end.
 
     Parameters
     ----------

@@ -213,11 +213,12 @@ def sum_notes(answer: Answer) -> list[str]:
     elif answer.has_imbalance:
         what = "imbalance: the run time less the sum of all call paths."
         notes.append(f"{what} {_why_sums_differ(answer)}")
-    if is_lowered(answer.sum_of_models, answer.predicted_total):
+    if not answer.repetitions and is_lowered(answer.sum_of_models, answer.predicted_total):
         said = quantity(answer.sum_of_models, answer.fitted.metric.unit)
+        todo = "run this scale again" if run_time.repetitions else "measure a larger scale"
         notes.append(
             f"The models of the call paths add up to {said}, more than the run time. Uncertain"
-            " predictions are lowered until they add up to it: measure a larger scale."
+            f" predictions are lowered until they add up to it: {todo}."
         )
     return notes
 

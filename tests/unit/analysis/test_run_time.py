@@ -132,6 +132,22 @@ def test_no_call_path_takes_longer_than_the_program(at_odds, target):
     assert ranking.high.max() <= ranking.program_total[2] * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("fast", [15.0, 19.6])
+def test_call_paths_add_up_to_a_run_time_that_was_measured_once(fast):
+    values = {"main": [20.0, 20.1, fast, 20.1, 20.0], "main/wait": [0.2, 0.2, 0.1, 0.2, 0.2]}
+    models = modelled(values, [20.5, 20.5, fast + 0.15, 20.5, 20.5])
+    ranking, viewed = rank(models, 8.0), answer_at(models, 8.0)
+    assert ranking.run_time.total[0] == fast + 0.15
+    assert np.nansum(models.models.values(np.array([8.0]))) > fast + 0.15
+    assert np.nansum(ranking.value) == pytest.approx(fast + 0.15)
+    assert ranking.imbalance == 0
+    assert ranking.share.max() <= 1
+    np.testing.assert_allclose(viewed.call_paths[0].value, ranking.value)
+    said = rank(models, 8.0, predicted=True)
+    assert said.run_time.repetitions == 0
+    assert ranking.run_time.predicted == pytest.approx(said.run_time.total[0])
+
+
 @pytest.mark.parametrize("target", [48.0, 512.0, 1e6])
 def test_curves_and_rankings_predict_one_run_time(at_odds, target):
     (at_one,) = zip(*_columns(run_time_bands(at_odds, np.array([target]))), strict=True)
