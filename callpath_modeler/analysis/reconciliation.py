@@ -166,12 +166,14 @@ def lowered(value: FloatArray, low: FloatArray, total: float) -> FloatArray:
     if excess >= most:
         return low * (total / np.nansum(low))
     # The sum of moves is concave in k, so Newton's method approaches its root from below.
-    moved = distance[distance > 0]
-    k = excess / float((moved**2).sum())
+    # Distances are relative to their sum, because squares of large ones have no number.
+    relative = distance / most
+    moved, wanted = relative[relative > 0], excess / most
+    k = wanted / float(moved @ moved)
     for _ in range(_STEPS):
-        part = k * moved / (1 + k * moved)
-        lacking = excess - float((moved * part).sum())
-        if lacking <= _EXACT * total:
+        kept = moved / (1 + k * moved)
+        lacking = wanted - k * float(moved @ kept)
+        if lacking <= _EXACT * wanted:
             break
-        k += lacking / float((moved / (1 + k * moved)) @ (moved / (1 + k * moved)))
-    return value - distance * (k * distance / (1 + k * distance))
+        k += lacking / float(kept @ kept)
+    return value - distance * (k * relative / (1 + k * relative))

@@ -80,6 +80,13 @@ def test_lowered_predictions_add_up_and_stay_above_their_lower_ends(rows, part):
         assert (found >= low * (1 - 1e-9)).all()
 
 
+def test_values_of_any_size_are_lowered():
+    value, low = np.array([3.0, 2.0, 1e-300]), np.array([1.0, 1.9, 0.0])
+    found = lowered(value, low, 4.0)
+    np.testing.assert_allclose(lowered(value * 1e300, low * 1e300, 4e300), found * 1e300)
+    np.testing.assert_allclose(lowered(value * 1e-300, low * 1e-300, 4e-300), found * 1e-300)
+
+
 def test_call_paths_without_a_model_stay_without_a_prediction():
     found = lowered(np.array([4.0, np.nan, 6.0]), np.array([2.0, np.nan, 3.0]), 7.0)
     assert np.isnan(found).tolist() == [False, True, False]
