@@ -13,25 +13,22 @@ from results import Table
 import callpath_modeler as cpm
 from callpath_modeler import modeling
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.predict import predict
-from callpath_modeler.analysis.run_time import reconciled, run_time_at
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.sums import addable, ends_of_sums
+from callpath_modeler.analysis.predict import predict_sum
+from callpath_modeler.analysis.reconciliation import run_time_by_model
+from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.profile.experiment import Experiment
 
 Total = tuple[float, float, float]
 
 NOTES = """\
 The table shows predictions of the run time, which is the inclusive time of the program on the
-slowest process. *Sum* adds the means of the call paths. The *rest* is the run time less that sum,
-modelled as a separate series. *Weighted* is the mean of two logarithms, weighted by their
-precision: the model of the run time, and sum plus rest. *Larger* is the larger of the model of the
-run time and the sum, and so are its ends. *Stated* is what cpmodel states: the model of the run
-time, unless the sum is larger, and then the weighted mean of both. The truth is the mean of the
-runs. Largest: the largest scale of every series, predicted from the others. All: every scale from
-the fourth on, predicted from the first three, four, and so on. Holds is the share of 95 % bands
-that contain the measured run time. Width is the median ratio of the upper to the lower end.
+slowest process. *Sum* adds the models of the call paths, which are means over processes. *Larger*
+is the larger of the model of the run time and the sum, and so are its ends. *Stated* is what
+cpmodel states: the larger of the model of the run time and the sum of reconciled call paths. The
+truth is the mean of the runs. Largest: the largest scale of every series, predicted from the
+others. All: every scale from the fourth on, predicted from the first three, four, and so on. Error
+is the median; log is the mean absolute difference of natural logarithms. Holds is the share of 95 %
+bands that contain the measured run time. Width is the median ratio of the upper to the lower end.
 """
 
 _LEAST_POINTS = 3
@@ -84,8 +81,9 @@ def table(shared: Path) -> Table:
     for name in told[0].totals:
         largest = _cells([each for each in told if each.is_largest], name)
         lines.append((name, *largest, *_cells(told, name)))
-    head = ("prediction", "largest", "error", "holds", "width", "all", "error", "holds", "width")
-    return Table(head, lines, range(1, 9))
+    of_both = ("error", "log", "holds", "width")
+    head = ("prediction", "largest", *of_both, "all", *of_both)
+    return Table(head, lines, range(1, 11))
 
 
 def _series(data: Path) -> Iterator[Experiment]:
@@ -125,41 +123,19 @@ def _predictions(experiment: Experiment) -> Iterator[_Told]:
     of_run = experiment.settings((parameter,))[:, 0]
     for known in range(_LEAST_POINTS, len(points)):
         fitted = cpm.fit(experiment.where(of_run < points[known]))
-        measured = Measured(fitted)
         centres = modeling.centre(run_times, fitted.models.aggregate)[0]
         for target, truth in zip(points[known:].tolist(), centres[known:].tolist(), strict=True):
-            sums = predict(fitted, target).total()
-            nothing = (0.0, 0.0, 0.0)
-            alone = run_time_at(fitted, target, measured, nothing, predicted=True)
+            where = np.array([target])
+            alone = run_time_by_model(fitted, where)
             assert alone is not None
-            with_rest = _with_rest(fitted, target)
+            sums = Band(*predict_sum(fitted, np.arange(len(fitted.modelled)), where)).at(0)
             totals = {
-                "the model of the run time": alone.total,
+                "the model of the run time": alone.at(0),
                 "sum": sums,
-                "sum and rest": with_rest,
-                "weighted": _weighted(alone.total, with_rest),
-                "larger": _larger(alone.total, sums),
-                "stated": reconciled(
-                    *(Band(*map(np.atleast_1d, each)) for each in (alone.total, sums))
-                ).at(0),
+                "larger": _larger(alone.at(0), sums),
+                "stated": predicted_run_time(fitted, target),
             }
             yield _Told(truth, known == len(points) - 1, totals)
-
-
-def _with_rest(fitted: Fitted, target: float) -> Total:
-    """Return the sum of the call paths and of the modelled rest of the run time."""
-    assert fitted.run_time is not None
-    values, (run_times,) = Measured(fitted).runs, Measured(fitted.run_time).runs
-    rest = np.maximum(run_times - np.nansum(values, axis=0), 0.0)[None]
-    aggregate = fitted.models.aggregate
-    priors = modeling.learn(fitted.points, values, aggregate=aggregate)
-    models = modeling.fit(fitted.points, rest, aggregate=aggregate, priors=priors)
-    own, at = predict(fitted, target), np.array([target])
-    band = models.predict(at)
-    value = np.array(np.nansum(own.value) + np.nan_to_num(band.value[0, 0]))
-    added = own.added.sum(axis=0) + np.nan_to_num(addable(models, at, band)[0, 0])
-    low, high = ends_of_sums(value, added)
-    return float(value), float(low), float(high)
 
 
 def _larger(one: Total, other: Total) -> Total:
@@ -168,18 +144,11 @@ def _larger(one: Total, other: Total) -> Total:
     return value, min(max(one[1], other[1]), value), max(one[2], other[2], value)
 
 
-def _weighted(one: Total, other: Total) -> Total:
-    """Return the mean of the logarithms, weighted by the precision of both."""
-    logs = np.log(np.maximum([one, other], 1e-300))
-    weight = np.maximum(logs[:, 2] - logs[:, 1], 1e-4) ** -2
-    value, low, high = np.exp(weight @ logs / weight.sum())
-    return float(value), float(min(low, value)), float(max(high, value))
-
-
 def _cells(told: Sequence[_Told], name: str) -> tuple[str, ...]:
     truth = np.array([each.truth for each in told])
     value, low, high = np.array([each.totals[name] for each in told]).T
     error, slack = np.abs(value / truth - 1), 1e-9 * truth
+    log = np.abs(np.log(np.maximum(value, 1e-300) / truth)).mean()
     holds = ((low <= truth + slack) & (truth - slack <= high)).mean()
     width = np.median(high / np.maximum(low, 1e-300))
-    return str(len(told)), f"{np.median(error):.1%}", f"{holds:.0%}", f"{width:.2g}"
+    return str(len(told)), f"{np.median(error):.1%}", f"{log:.3f}", f"{holds:.1%}", f"{width:.2g}"

@@ -394,6 +394,9 @@ class CallPathModel(FigureReprMixin):
     def predict(self, points: ArrayLike | None = None, **named: ArrayLike) -> Prediction:
         """Return the predicted value with its prediction band at some targets.
 
+        It is the prediction of this model alone. Rankings lower predictions that together exceed
+        the run time.
+
         Parameters
         ----------
         points : targets [points] along the parameter of the models

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.predict import total_of
+from callpath_modeler.analysis.predict import predicted_values, total_of
+from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.scales import power_of
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -146,7 +147,8 @@ def advise(
     high = fitted.models.take(rows).predict([target]).high[:, 0]
     rows = rows[np.argsort(-high, kind="stable")[:most]]
     present = _Runs.of(fitted, rows)
-    value, low, high_end = _band(fitted.models.take(rows), target)
+    _, low, high_end = _band(fitted.models.take(rows), target)
+    value = float(np.nansum(predicted_values(fitted, target)[rows]))
     if not low > 0:
         raise DataError(
             f"{fitted.metric.name} may be nothing at the target: no band to narrow",
@@ -243,7 +245,7 @@ def _tried(
     for outcome in outcomes:
         _, low, high = _band(*present.with_run(setting, outcome).line(target))
         ratios.append(high / low if low > 0 else np.inf)
-    time = float(np.nansum(models.values([scale])))
+    time, _, _ = predicted_run_time(fitted.holding(setting), scale)
     processes = setting.get("p", fitted.experiment.constants.get("p", math.nan))
     is_run_time = fitted.metric.can_be_run_time
     hours = repetitions * processes * time / _SECONDS_PER_HOUR if is_run_time else math.nan

@@ -212,14 +212,15 @@ class Answer(ProgramCosts):
         """Return the bands of predictions; None = cancelled."""
         formula = self.fitted.formula
         if formula is None:
-            return model_bands(self.fitted, self.target, is_wanted=is_wanted)
-        parts = []
-        for part in self.fitted.parts:
-            made = model_bands(part, self.target, is_wanted=is_wanted)
+            value = self.costs.predicted.exclusive[:, 0]
+            return model_bands(self.fitted, self.target, value, is_wanted=is_wanted)
+        parts, operands = [], predicted_operands(self.inputs, self.target)
+        for part, costs in zip(self.fitted.parts, operands, strict=True):
+            made = model_bands(part, self.target, costs.exclusive[:, 0], is_wanted=is_wanted)
             if made is None:
                 return None
             parts.append(made)
-        return FormulaBands.of(formula, predicted_operands(self.inputs, self.target), parts)
+        return FormulaBands.of(formula, operands, parts)
 
 
 def measured_intervals(inputs: AnswerInputs, target: float) -> MeasuredIntervals | None:

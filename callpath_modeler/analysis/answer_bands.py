@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
-from callpath_modeler.analysis.predict import Predicted
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.fitted import Fitted
@@ -163,7 +162,8 @@ Bands = ModelBands | FormulaBands | MeasuredIntervals
 def model_bands(
     fitted: Fitted,
     target: float,
-    own: Predicted | None = None,
+    value: FloatArray,
+    added: FloatArray | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ModelBands | None:
     """Return the bands of predictions at a finite target; None = cancelled.
@@ -172,22 +172,19 @@ def model_bands(
     ----------
     fitted : the models
     target : value of the parameter
-    own : exclusive predictions there, if they were made already
+    value : [call paths] exclusive predictions there; NaN = no model
+    added : [call paths, columns] additive numbers of their bands, if they were made already
     is_wanted : called repeatedly; False cancels. Bands of 10^6 call paths take seconds
     """
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     times = fitted.times_largest(target)
-    added = np.zeros((len(models), COLUMNS + LIMITS), order="F")
+    columns = np.zeros((len(models), COLUMNS + LIMITS), order="F")
     for start in range(0, len(models), _CHUNK):
         if not is_wanted():
             return None
         part = slice(start, start + _CHUNK)
         some = models.take(part)
-        if own is None:
-            band = some.predict(where)
-            value, parts = band.value[:, 0], addable(some, where, band)[:, 0]
-        else:
-            value, parts = own.value[part], own.added[part]
-        parts = np.concatenate([parts, limited(some, value, times)], axis=1)
-        added[part] = np.where(modelled[part, None], parts, 0.0)
-    return ModelBands(Costs.of(fitted.experiment.tree, added), fitted.band_factor)
+        made = addable(some, where, some.predict(where))[:, 0] if added is None else added[part]
+        parts = np.concatenate([made, limited(some, value[part], times)], axis=1)
+        columns[part] = np.where(modelled[part, None], parts, 0.0)
+    return ModelBands(Costs.of(fitted.experiment.tree, columns), fitted.band_factor)

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import stretched
+from callpath_modeler.analysis.bands import Band, stretched
+from callpath_modeler.analysis.reconciliation import (
+    exceeded_run_time,
+    lowered,
+    reconciled_total,
+    with_usual_bands,
+)
 from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
@@ -58,8 +64,17 @@ class Predicted:
         return float(value), float(low), float(high)
 
 
-def predict(fitted: Fitted, target: float) -> Predicted:
-    """Return exclusive predictions of every call path at `target`, which may be infinite."""
+def predict(fitted: Fitted, target: float, total: float | None = None) -> Predicted:
+    """Return exclusive predictions of every call path at `target`, which may be infinite.
+
+    Values are reconciled with the run time. Bands are those of the models.
+
+    Parameters
+    ----------
+    fitted : the models
+    target : value of the parameter
+    total : measured total that predictions do not exceed; None = the predicted run time
+    """
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)
     ends = stretched(band.value, band.low, band.high, fitted.band_factor)
@@ -69,9 +84,37 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    return Predicted(
+    own = Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
+    if total is not None:
+        if not total < np.nansum(value) < np.inf:
+            return own
+        value = lowered(value, low, total)
+        return replace(own, value=value, low=np.fmin(low, value))
+    alone = exceeded_run_time(fitted, target, float(np.nansum(value)))
+    if alone is None:
+        return own
+    usual = with_usual_bands(fitted)
+    if usual is not fitted:
+        value = predict(usual, target).value
+        return replace(own, value=value, low=np.fmin(low, value), high=np.fmax(high, value))
+    agreed = reconciled_total(alone, Band(*map(np.atleast_1d, own.total())))
+    return replace(own, value=lowered(value, low, float(agreed[0])))
+
+
+def predicted_values(fitted: Fitted, target: float, total: float | None = None) -> FloatArray:
+    """Return exclusive predictions at a target, [call paths]; bands are made only if needed.
+
+    Parameters
+    ----------
+    fitted, target, total : as for `predict`
+    """
+    values = fitted.models.values(np.array([target]))[:, 0]
+    value = np.where(fitted.modelled, values, np.nan)
+    if total is None and exceeded_run_time(fitted, target, float(np.nansum(value))) is None:
+        return value
+    return predict(fitted, target, total).value
 
 
 def _prediction(models: Models, points: FloatArray) -> Prediction:
@@ -95,8 +138,9 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
 def predict_sum(
     fitted: Fitted, rows: NDArray[np.integer], points: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the predicted sum of some call paths: value, low and high, each [points]."""
-    return total_of(fitted.models.take(rows[fitted.modelled[rows]]), points)
+    """Return the sum of the models of some call paths: value, low and high, each [points]."""
+    value, low, high = total_of(fitted.models.take(rows[fitted.modelled[rows]]), points)
+    return value, *stretched(value, low, high, fitted.band_factor)
 
 
 def total_of(models: Models, points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

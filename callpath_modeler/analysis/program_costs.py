@@ -30,7 +30,7 @@ from callpath_modeler.analysis.excess import (
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.predict import predict, predicted_values
 from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_bands
 from callpath_modeler.analysis.trust import is_unknown, marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -44,6 +44,8 @@ _KNOWN = 3
 """Marks of trust of a prediction that counts as known."""
 _MANY = 100_000
 """Number of call paths whose bands at several scales take more than a second."""
+_ROUNDING = 1e-12
+"""Relative error of sums of many call paths."""
 _ROUNDED = 5e-4
 """Relative difference that a number with three digits may hide."""
 
@@ -84,8 +86,7 @@ def costs_at(
     if predicted is None and fitted.formula is not None:
         return _formula_costs_at(inputs, fitted.formula, target)
     if predicted is None:
-        values = fitted.models.values(np.array([target]))[:, 0]
-        predicted = np.where(inputs.modelled, values, np.nan)
+        predicted = predicted_values(fitted, target, inputs.measured_total(target))
     said, total = inputs.summed(predicted), float(np.nansum(predicted))
     point = inputs.point(target)
     if point is not None:
@@ -264,10 +265,11 @@ class ProgramCosts:
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        of_call_paths = self.predicted_sum() if self.repetitions else self.total
-        predicted = self.inputs.predicted
+        inputs, of_call_paths = self.inputs, self.total
+        if self.repetitions or inputs.measured_total(self.target) is not None:
+            of_call_paths = predict(self.fitted, self.target).total()
         return run_time_at(
-            self.fitted, self.target, self.measured, of_call_paths, predicted=predicted
+            self.fitted, self.target, self.measured, of_call_paths, predicted=inputs.predicted
         )
 
     @cached_property
@@ -328,17 +330,23 @@ class ProgramCosts:
     @property
     def imbalance(self) -> float:
         """Cost of the whole program beyond the sum of the call paths, at the target."""
-        return self.program_total[0] - self.total[0]
+        return _beyond(self.program_total[0], self.total[0])
 
     @property
     def imbalance_at_largest(self) -> float:
         """The same, measured at the largest scale."""
-        return self.program_at_largest - self.total_at_largest
+        return _beyond(self.program_at_largest, self.total_at_largest)
 
     @property
     def imbalance_at_base(self) -> float:
         """The same, measured at the smallest scale."""
-        return self.program_at_base - float(np.nansum(self.fitted.at_smallest()))
+        return _beyond(self.program_at_base, float(np.nansum(self.fitted.at_smallest())))
+
+    @cached_property
+    def sum_of_models(self) -> float:
+        """Sum of the models of all call paths at the target, which may exceed the run time."""
+        rows = np.flatnonzero(self.inputs.modelled)
+        return float(self.fitted.models.sum_values(rows, np.array([self.target]))[0])
 
     @cached_property
     def has_imbalance(self) -> bool:
@@ -363,10 +371,6 @@ class ProgramCosts:
     def whole(self) -> float:
         """Cost that shares refer to; 0 = no shares."""
         return self.costs.whole if self.run_time is None else self.program_total[0]
-
-    def predicted_sum(self) -> Total:
-        """Return the predicted sum of the call paths with its band, even if it was measured."""
-        return predict(self.fitted, self.target).total()
 
     @property
     def cost_per_process(self) -> float:
@@ -414,6 +418,12 @@ class ProgramCosts:
         if not self.is_comparison or self.loss is None:
             return None
         return repetitions_compared(self.fitted, self.target)
+
+
+def _beyond(whole: float, parts: float) -> float:
+    """Return the rest of a total without its parts; rounding errors are no rest."""
+    rest = whole - parts
+    return 0.0 if abs(rest) <= _ROUNDING * abs(whole) else rest
 
 
 def _shares_in_the_limit(fitted: Fitted) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import Answer, measured_intervals
 from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.bands import Band, Total
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.excess import Excess
 from callpath_modeler.analysis.node_values import NodeValues
@@ -82,10 +82,6 @@ class Ranking(Answer, RankingPlotMixin):
         """Predictions with their bands, even if the target was measured."""
         view = with_callees(self.tree, self.own) if self.inclusive else self.own
         return view if self.repetitions else replace(view, low=self.low, high=self.high)
-
-    def predicted_sum(self) -> Total:
-        """Return the predicted sum of the call paths with its band, even if it was measured."""
-        return self.own.total()
 
     @property
     def value(self) -> FloatArray:
@@ -324,8 +320,10 @@ def rank(
             + "; `cpmodel views` shows inclusive values" * (fitted.formula is not None),
         )
     inputs = AnswerInputs(fitted, predicted=predicted)
-    own = predict(fitted, target)
+    own = predict(fitted, target, inputs.measured_total(target))
     bands: ModelBands | MeasuredIntervals | None = None
     if np.isfinite(target):
-        bands = measured_intervals(inputs, target) or model_bands(fitted, target, own)
+        bands = measured_intervals(inputs, target) or model_bands(
+            fitted, target, own.value, own.added
+        )
     return Ranking(inputs, target, costs_at(inputs, target, own.value), bands, by, inclusive, own)

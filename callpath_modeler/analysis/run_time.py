@@ -4,12 +4,11 @@ The run time is the inclusive time of the program on the slowest process. It is 
 with its own model. Listed call paths are means over processes, or maxima of different processes,
 and do not add up to it.
 
-No process is slower than the slowest, so the sum of means never exceeds the run time. The models of
-the run time and of the call paths are independent. If their predictions keep this rule, the model
-of the run time predicts. If the sum is larger, one of both is wrong. A sum of many noisy models is
-too large, or a model of the whole misses a small part that grows. The prediction is then a mean of
-both, weighted by their precision. Its band is wider the more they disagree. On measured series,
-this is closer than each of them (docs/explanation/accuracy.md).
+The predicted run time is the larger one of two numbers: the prediction of its model, and the sum of
+the call paths, which are reconciled with this model (`analysis.reconciliation`). Its band has the
+larger ends of both bands. So the imbalance, which is the rest, is never negative, and no call path
+takes longer than the program. On measured series, this is closer than the model and the sum
+(docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -17,24 +16,20 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.analysis.bands import Band, Total, stretched
-from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.analysis.bands import Band, Total
+from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict, predict_sum
+from callpath_modeler.analysis.reconciliation import (
+    processes_summed,
+    reconciled_total,
+    run_time_by_model,
+    sum_is_a_bound,
+    with_usual_bands,
+)
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
-
-_AT_MOST_MEANS = frozenset({Reduction.MEAN, Reduction.GEOMEAN, Reduction.MIN})
-"""Reductions whose result is at most the mean over processes."""
-_DISAGREEMENT = 3.0
-"""Width that a disagreement of two predictions of the run time adds to its band.
-
-Unit: distances of their logarithms, at equal weights twice this factor. Evidence: 139 predictions
-of measured series in which both disagree; the bands held in 99 %, and in 97 % with a factor of 2.
-"""
-_TOLERANCE = 0.01
-"""Relative tolerance of the sum of call paths against the run time."""
 
 
 class RunTime(Struct, frozen=True, eq=False):
@@ -120,84 +115,11 @@ def run_time_at(
     return RunTime(of_program, target, 0, said, said[0])
 
 
-def sum_is_a_bound(fitted: Fitted) -> bool:
-    """Return True if the run time is never less than the sum of the call paths.
+def run_times(fitted: Fitted, points: FloatArray) -> FloatArray:
+    """Return the predicted run times at [m] values of the parameter, without bands.
 
-    This follows from the definition of means over processes. Profiles that break the rule use
-    another definition, so the rule is not applied to them.
-    """
-    experiment, line = fitted.experiment, fitted.line
-    values = line.columns[fitted.metric.name]
-    if experiment.reduction not in _AT_MOST_MEANS or values.run_time is None:
-        return False
-    sums = sum_over(values.exclusive)
-    return not (sums > values.run_time * (1 + _TOLERANCE)).any()
-
-
-def reconciled(alone: Band, of_call_paths: Band) -> Band:
-    """Return predicted run times, from their model and from the sum of the call paths.
-
-    Parameters
-    ----------
-    alone, of_call_paths : the predictions of both; NaN = not known
-
-    Returns
-    -------
-    Band
-        The predictions of the model with the larger ends of both bands, unless the sum of the call
-        paths is larger. Then the mean of both logarithms, weighted by their precision, with the
-        weighted mean of the bands, which is wider the more both disagree. It is not below the lower
-        end of the sum.
-    """
-    weight = weight_of_sum(alone, of_call_paths)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = (np.log([band.value, band.low, band.high]) for band in (alone, of_call_paths))
-        middle = (1 - weight) * one[0] + weight * other[0]
-        reach = (1 - weight) * np.abs(one - one[0]) + weight * np.abs(other - other[0])
-        disagreement = _DISAGREEMENT * np.sqrt(weight * (1 - weight)) * (other[0] - one[0])
-        _, below, above = np.hypot(reach, disagreement)
-        both = np.exp([middle, middle - below, middle + above])
-    # The run time is at least the sum, so it is at least what the sum is at least.
-    both = np.fmax(both, of_call_paths.low)
-    low = np.fmin(np.fmax(alone.low, of_call_paths.low), alone.value)
-    columns = [
-        np.where(weight == 0, of_model, np.where(weight == 1, of_sum, of_both))
-        for of_model, of_sum, of_both in zip(
-            (alone.value, low, np.fmax(alone.high, of_call_paths.high)),
-            (of_call_paths.value, of_call_paths.low, of_call_paths.high),
-            both,
-            strict=True,
-        )
-    ]
-    return Band(*columns)
-
-
-def weight_of_sum(alone: Band, of_call_paths: Band) -> FloatArray:
-    """Return the weights of the sums of the call paths in predicted run times, 0 to 1.
-
-    Parameters
-    ----------
-    alone, of_call_paths : as for `reconciled`; without bands, both weigh the same
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # The sum may be too large, and the model too small: these sides of the bands count.
-        above = np.log(alone.high / alone.value)
-        below = np.log(of_call_paths.value / of_call_paths.low)
-        weight = 1 / (1 + (below / above) ** 2)
-        is_larger = of_call_paths.value > alone.value
-    weight = np.where(is_larger, np.where(np.isnan(weight), 0.5, weight), 0.0)
-    is_known = ~np.isnan(of_call_paths.value)
-    return np.where(alone.value > 0, weight, is_known.astype(np.float64))
-
-
-def run_times(fitted: Fitted, points: FloatArray, weight: float = 0.5) -> FloatArray:
-    """Return the predicted run times at [m] values of the parameter.
-
-    Without a model of the run time, these are the sums of all call paths.
-
-    Parameters
-    ----------
-    weight : weight of the sum of the call paths, as `weight_of_sum` returns it
+    So the model of the run time and a larger sum weigh the same. Without a model of the run time,
+    these are the sums of all call paths.
     """
     of_program = fitted.run_time
     alone: FloatArray | None = None
@@ -208,10 +130,10 @@ def run_times(fitted: Fitted, points: FloatArray, weight: float = 0.5) -> FloatA
     sums = fitted.models.sum_values(np.flatnonzero(fitted.modelled), points)
     if alone is None:
         return sums
-    larger = (sums > alone) & (alone > 0)
+    exceeds = (sums > alone) & (alone > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        weighted = np.exp((1 - weight) * np.log(alone) + weight * np.log(sums))
-    return np.where(larger, weighted, np.where(alone > 0, alone, sums))
+        middle = np.sqrt(alone * sums)
+    return np.where(exceeds, middle, np.where(alone > 0, alone, sums))
 
 
 def predicted_run_time(fitted: Fitted, target: float, of_call_paths: Total | None = None) -> Total:
@@ -219,32 +141,59 @@ def predicted_run_time(fitted: Fitted, target: float, of_call_paths: Total | Non
 
     Parameters
     ----------
-    of_call_paths : predicted sum of the call paths there, if it is known already
+    of_call_paths : predicted sum of the reconciled call paths there, if it is known already
     """
-    alone = _by_model(fitted, np.array([target]))
+    where = np.array([target])
+    alone = run_time_by_model(fitted, where)
     if alone is not None and not sum_is_a_bound(fitted):
         return alone.at(0)
     sums = of_call_paths or predict(fitted, target).total()
-    return sums if alone is None else reconciled(alone, Band(*map(np.atleast_1d, sums))).at(0)
+    if alone is None:
+        return sums
+    return larger(alone, _of_one_process(fitted, where, sums)).at(0)
 
 
 def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
     """Return the predicted run times at [m] finite values of the parameter, with their bands."""
-    alone = _by_model(fitted, points)
+    alone = run_time_by_model(fitted, points)
     if alone is not None and not sum_is_a_bound(fitted):
         return alone
-    of_call_paths = Band(*predict_sum(fitted, np.arange(len(fitted.modelled)), points))
-    return of_call_paths if alone is None else reconciled(alone, of_call_paths)
+    sums = predict_sum(fitted, np.arange(len(fitted.modelled)), points)
+    if alone is None:
+        return Band(*sums)
+    of_one = _of_one_process(fitted, points, sums)
+    usual = with_usual_bands(fitted)
+    if usual is not fitted:
+        value = run_time_bands(usual, points).value
+    else:
+        value = reconciled_total(alone, of_one)
+    return larger(alone, Band(value, of_one.low, of_one.high))
 
 
-def _by_model(fitted: Fitted, points: FloatArray) -> Band | None:
-    """Return predictions of the run time by its model; None = there is no model."""
-    of_program = fitted.run_time
-    if of_program is None or not of_program.modelled[0]:
-        return None
-    band = of_program.models.predict(points)
-    ends = stretched(band.value[0], band.low[0], band.high[0], of_program.band_factor)
-    return Band(band.value[0], *ends)
+def larger(alone: Band, of_call_paths: Band) -> Band:
+    """Return predicted run times, from their model and from the sum of reconciled call paths.
+
+    Parameters
+    ----------
+    alone, of_call_paths : the predictions of both; NaN = not known
+
+    Returns
+    -------
+    Band
+        The larger values and the larger ends of both.
+    """
+    value = np.fmax(alone.value, of_call_paths.value)
+    low = np.fmin(np.fmax(alone.low, of_call_paths.low), value)
+    return Band(value, low, np.fmax(alone.high, of_call_paths.high))
+
+
+def _of_one_process(
+    fitted: Fitted, points: FloatArray, sums: tuple[FloatArray | float, ...]
+) -> Band:
+    """Return sums of call paths with their bands, [m], for one process."""
+    by = processes_summed(fitted, points)
+    value, low, high = (np.asarray(end / by) for end in sums)
+    return Band(value, low, high)
 
 
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Total, deviation
+from callpath_modeler.analysis.bands import Band, Total, deviation
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.pairing import common_line, findings_of_constants, pair_up
 from callpath_modeler.analysis.rank import Ranking
@@ -113,11 +113,13 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
     if ranking.run_time is not None and run_time is not None:
         total, predicted = float(np.nanmean(run_time)), ranking.run_time.total
     number = int((~np.isnan(sums)).sum())
+    band, level = Band(ranking.value, ranking.low, ranking.high), fitted.models.confidence
+    judged = band_of_mean(band, noise_of_run(ranking), number, level)
     return Verification(
         runs=number,
         value=value,
         modelled=~np.isnan(ranking.low),
-        inside=band_holds(value, *_of_mean(ranking, number)),
+        inside=band_holds(value, judged.low, judged.high),
         counts=matters(value, float(np.nanmean(sums))),
         total=total,
         predicted=predicted,
@@ -126,19 +128,30 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
     )
 
 
-def _of_mean(ranking: Ranking, runs: int) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of bands for the mean of some runs, [call paths].
+def noise_of_run(ranking: Ranking) -> FloatArray:
+    """Return the relative noise of one run, [call paths]; 0 = not known, as with callees."""
+    models = ranking.fitted.models
+    return np.zeros(len(ranking.value)) if ranking.inclusive else np.nan_to_num(models.noise)
+
+
+def band_of_mean(band: Band, noise: FloatArray, runs: int, level: float) -> Band:
+    """Return bands for the mean of some runs, [n].
 
     A band is one of the mean of many runs. The mean of few runs scatters about it.
+
+    Parameters
+    ----------
+    band : predictions, [n]
+    noise : [n] relative noise of one run
+    runs : number of runs
+    level : confidence of the bands
     """
-    models, value = ranking.fitted.models, ranking.value
-    scatter = np.nan_to_num(np.zeros(len(value)) if ranking.inclusive else models.noise)
-    scatter = normal_quantile(0.5 + models.confidence / 2) * scatter / np.sqrt(runs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        below, above = (np.log(value / end) for end in (ranking.low, ranking.high))
+    scatter = normal_quantile(0.5 + level / 2) * noise / np.sqrt(runs)
+    value, low, high = band.value, band.low, band.high
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        below, above = np.log(value / low), np.log(high / value)
         ends = value * np.exp(-np.hypot(below, scatter)), value * np.exp(np.hypot(above, scatter))
-    low, high = ranking.low, ranking.high
-    return np.where(value > 0, ends[0], low), np.where(value > 0, ends[1], high)
+    return Band(value, np.where(value > 0, ends[0], low), np.where(value > 0, ends[1], high))
 
 
 def _at_target(experiment: Experiment, ranking: Ranking) -> Experiment:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import deviation
+from callpath_modeler.analysis.bands import Band, deviation
 from callpath_modeler.analysis.calibration import (
     BandCalibration,
     band_calibration,
@@ -21,7 +21,7 @@ from callpath_modeler.analysis.calibration import (
 )
 from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.trust import MARKS
-from callpath_modeler.analysis.verification import band_holds, matters
+from callpath_modeler.analysis.verification import band_holds, band_of_mean, matters
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
 from callpath_modeler.errors import UsageError
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
@@ -39,6 +39,7 @@ class ScoredPrediction:
     prediction, outcome : the records
     callpaths : [k] names
     bands : [k, 3] predicted value and ends of the band
+    judged : [k, 3] the same for the mean of so few runs
     measured : [k] measured value
     trust : [k] marks of trust; -1 = none
     holds : [k] whether the band holds the measurement
@@ -49,6 +50,7 @@ class ScoredPrediction:
     outcome: OutcomeRecord
     callpaths: tuple[str, ...]
     bands: FloatArray
+    judged: FloatArray
     measured: FloatArray
     trust: Int8Array
     holds: BoolArray
@@ -175,7 +177,7 @@ def scored(
         cases += [one for one in found if len(one.callpaths)]
         open_ones += [] if fit else [each]
     sets = independent_sets([{*each.prediction.runs, *each.outcome.runs} for each in cases])
-    bands = np.concatenate([np.empty((0, 3)), *(each.bands for each in cases)])
+    bands = np.concatenate([np.empty((0, 3)), *(each.judged for each in cases)])
     measured = np.concatenate([np.empty(0), *(each.measured for each in cases)])
     holds = np.concatenate([np.empty(0, bool), *(each.holds for each in cases)])
     trust = np.concatenate([np.empty(0, np.int8), *(each.trust for each in cases)])
@@ -205,15 +207,18 @@ def _scored(prediction: PredictionRecord, outcome: OutcomeRecord) -> ScoredPredi
     total = outcome.run_time if prediction.is_run_time else outcome.total
     there = np.flatnonzero(matters(measured, outcome.total) & ~np.isnan(measured))
     bands = np.array(prediction.bands)[there]
+    noise = np.array(prediction.noise or np.zeros(len(prediction.bands)))[there]
+    judged = band_of_mean(Band(*bands.T), noise, len(outcome.runs), prediction.level)
     measured = measured[there]
     return ScoredPrediction(
         prediction,
         outcome,
         tuple(prediction.callpaths[row] for row in there.tolist()),
         bands,
+        np.column_stack([judged.value, judged.low, judged.high]),
         measured,
         np.array(prediction.trust, np.int8)[there],
-        band_holds(measured, bands[:, 1], bands[:, 2]),
+        band_holds(measured, judged.low, judged.high),
         total,
     )
 

@@ -30,6 +30,9 @@ from callpath_modeler.history.store import (
 PREDICTIONS, OUTCOMES = "prediction", "outcome"
 """Names of the tables."""
 
+MOST_NOISE = 1000.0
+"""Largest relative noise of one run that is kept."""
+
 _MOST_RUNS = 100_000
 _ROWS = msgspec.Meta(max_length=MOST_CALL_PATHS)
 _FEW = msgspec.Meta(max_length=MOST_ENTRIES)
@@ -94,6 +97,7 @@ class PredictionRecord(ScaleSeries):
     models : [n] formulas of the models
     total : value, lower and upper end of the whole program; NaN = not known
     is_run_time : whether the total is the run time, not the sum of the call paths
+    noise : [n] relative noise of one run; empty = not recorded
     """
 
     inclusive: bool
@@ -105,6 +109,7 @@ class PredictionRecord(ScaleSeries):
     models: Annotated[tuple[str, ...], _ROWS]
     total: tuple[float, float, float]
     is_run_time: bool
+    noise: Annotated[tuple[float, ...], _ROWS] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +118,7 @@ class OutcomeRecord(ScaleSeries):
 
     Attributes
     ----------
-    own, whole : [n] exclusive and inclusive values, medians of the runs; NaN = not known
+    own, whole : [n] exclusive and inclusive values, means of the runs; NaN = not known
     total : sum of the call paths; NaN = not known
     run_time : run time of the program; NaN = not known
     """
@@ -176,7 +181,10 @@ def _of(row: HistoryRow, kind: type[_Stored]) -> _Stored:
 
 def _digest(record: ScaleSeries) -> bytes:
     """Return the hash of a record without its time."""
-    content = msgspec.msgpack.encode(replace(record, time=0.0))
+    fields = msgspec.to_builtins(replace(record, time=0.0))
+    if not fields.get("noise", True):  # an earlier version did not record it
+        del fields["noise"]
+    content = msgspec.msgpack.encode(fields)
     return hashlib.blake2b(type(record).__name__.encode() + content, digest_size=20).digest()
 
 
@@ -206,6 +214,10 @@ def _check_prediction(record: PredictionRecord, rows: int) -> None:
     check_texts([*record.models, record.method])
     if {len(record.bands), len(record.trust), len(record.models)} != {rows}:
         raise ValueError(f"predictions of {len(record.bands)} of {rows} call paths")
+    if len(record.noise) not in {0, rows}:
+        raise ValueError(f"noise of {len(record.noise)} of {rows} call paths")
+    if not all(0 <= each <= MOST_NOISE for each in record.noise):
+        raise ValueError("noise is negative or larger than any measured one")
     if not 0 < record.level < 1:
         raise ValueError(f"bands of level {record.level}")
     if not record.scales or any(not 0 < scale < math.inf for scale in record.scales):

@@ -16,11 +16,11 @@ import numpy as np
 from callpath_modeler.analysis.efficiency import PopFactor, Scheme
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.rank import Ranking, rank
-from callpath_modeler.analysis.verification import runs_at
+from callpath_modeler.analysis.verification import noise_of_run, runs_at
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
+from callpath_modeler.history.prediction_store import MOST_NOISE, OutcomeRecord, PredictionRecord
 from callpath_modeler.history.store import FORMULA, MOST_CALL_PATHS, HistoryRecord
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment
@@ -263,6 +263,7 @@ def prediction_of(
         models=tuple(shortened(text, 4_000) for text in _formulas(ranking, rows)),
         total=whole,
         is_run_time=ranking.run_time is not None,
+        noise=tuple(np.minimum(noise_of_run(ranking)[rows], MOST_NOISE).tolist()),
     )
 
 
@@ -327,7 +328,7 @@ def _outcome(
     metric = runs.metric(prediction.metric)
     values = runs.values(metric.name)
     sums, run_time = sum_over(values), runs.columns[metric.name].run_time
-    own = statistic_of_present(values, Reduction.MEDIAN)
+    own = statistic_of_present(values, Reduction.MEAN)
     whole = inclusive_values(runs.tree, own) if metric.additive else own
     cost = np.fmax(np.nan_to_num(own), np.nan_to_num(whole))
     rows = _costliest(cost, MOST_CALL_PATHS)
@@ -346,8 +347,8 @@ def _outcome(
         commit=printable(commit),
         own=tuple(own[rows].tolist()),
         whole=tuple(whole[rows].tolist()),
-        total=float(np.nanmedian(sums)),
-        run_time=float("nan") if run_time is None else float(np.nanmedian(run_time)),
+        total=float(np.nanmean(sums)),
+        run_time=float("nan") if run_time is None else float(np.nanmean(run_time)),
     )
 
 

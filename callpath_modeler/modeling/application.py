@@ -32,7 +32,13 @@ from callpath_modeler.modeling.mixture.outcome import (
 )
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, posterior
 from callpath_modeler.modeling.mixture.repetition_noise import repetition_stats
-from callpath_modeler.modeling.mixture.rival_laws import costly_pairs, with_rival_laws
+from callpath_modeler.modeling.mixture.rival_laws import (
+    costly_pairs,
+    costly_short_rows,
+    last_values,
+    with_ends_of_growth,
+    with_rival_laws,
+)
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Deviations,
     ScaledRows,
@@ -145,6 +151,11 @@ def _add_rival_laws(
 ) -> None:
     """Add laws that fit as well as the models of costly call paths to their alternatives."""
     points, known = setting.points, setting.hypotheses
+    rows = costly_short_rows(columns, values, setting.cost, known.shapes, points)
+    if rows.size:
+        its = models(**{name: column[rows] for name, column in columns.items()})
+        band = its.predict(points[-1:] ** 2 / points[-2])
+        with_ends_of_growth(columns, rows, last_values(values)[rows], band)
     rows = costly_pairs(columns, values, setting.cost, known.shapes, points)
     if not rows.size:
         return

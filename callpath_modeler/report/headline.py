@@ -202,15 +202,30 @@ def _stand_in(experiment: Experiment) -> str:
 
 
 def sum_notes(answer: Answer) -> list[str]:
-    """Return a note on the imbalance, if the call paths do not add up to the run time."""
+    """Return notes on the imbalance, and on models that predict more than the run time."""
     run_time, reduction = answer.run_time, answer.fitted.experiment.reduction
-    if run_time is None or not answer.has_imbalance:
+    if run_time is None:
         return []
-    if reduction is Reduction.SUM and answer.fitted.parameter == "p":
+    notes = []
+    if answer.has_imbalance and reduction is Reduction.SUM and answer.fitted.parameter == "p":
         what = "imbalance: the time of the slowest process times p, less the sum of all call paths."
-        return [f"{what} Listed values are sums over processes."]
-    what = "imbalance: the run time less the sum of all call paths."
-    return [f"{what} {_why_sums_differ(answer)}"]
+        notes.append(f"{what} Listed values are sums over processes.")
+    elif answer.has_imbalance:
+        what = "imbalance: the run time less the sum of all call paths."
+        notes.append(f"{what} {_why_sums_differ(answer)}")
+    if not answer.repetitions and is_lowered(answer.sum_of_models, answer.predicted_total):
+        said = quantity(answer.sum_of_models, answer.fitted.metric.unit)
+        todo = "run this scale again" if run_time.repetitions else "measure a larger scale"
+        notes.append(
+            f"The models of the call paths add up to {said}, more than the run time. Uncertain"
+            f" predictions are lowered until they add up to it: {todo}."
+        )
+    return notes
+
+
+def is_lowered(by_models: float, predicted: float) -> bool:
+    """Return whether a prediction is below its models by enough to be worth a word."""
+    return bool(predicted < by_models * (1 - _WORTH_A_WORD))
 
 
 def _why_sums_differ(answer: Answer) -> str:

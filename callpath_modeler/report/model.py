@@ -24,7 +24,7 @@ from callpath_modeler.report.change_points import formula_from_text, from_text, 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import curve_of, measured_of
-from callpath_modeler.report.headline import at_text, cost_text, target_text
+from callpath_modeler.report.headline import at_text, cost_text, is_lowered, target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
@@ -195,6 +195,11 @@ def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STY
     value, low, high = (float(each[row]) for each in (said.value, said.low, said.high))
     amount = amount_text(value, low, high, unit, style=style)
     text = f"at {at_text(fitted, ranking.target)}: {amount}"
+    rows, where = rows_of(ranking, row), np.array([ranking.target])
+    by_models = float(fitted.models.sum_values(rows[fitted.modelled[rows]], where)[0])
+    if is_lowered(by_models, value):
+        alone = style.amount(by_models, unit)
+        text += f"; the formula gives {alone}, but all formulas together exceed the run time"
     off = float(ranking.deviation[row])
     if not ranking.repetitions or np.isnan(off):
         return text

@@ -22,7 +22,8 @@ _TAKEN = frozenset({*_OURS, "__debug__", *keyword.kwlist})
 _MODULE = '''"""Models of {metric} [{unit}] of {experiment}, by call path.
 
 Measured at {measured}; {values}.
-{omitted}Written by `cpmodel export -f python`. For bands, see `cpmodel rank`.
+{omitted}Written by `cpmodel export -f python`.
+For bands, and for predictions that add up to the run time, see `cpmodel rank`.
 """
 
 import numpy as np

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import runpy
 import subprocess
 import sys
@@ -26,18 +24,17 @@ def imported(source, tmp_path):
     return runpy.run_path(str(path))
 
 
-def test_exported_models_predict_what_the_ranking_predicts(run, lulesh, tmp_path):
+def test_exported_models_predict_what_their_formulas_predict(run, lulesh, tmp_path):
     path = tmp_path / "models.py"
     assert run("export", lulesh, "-o", path).status == 0
     made = runpy.run_path(str(path))
-    rows = list(
-        csv.DictReader(io.StringIO(run("rank", lulesh, "--target", "4096", "-f", "csv").out))
-    )
-    ranked = {row["callpath"]: float(row["predicted[s]"]) for row in rows if row["predicted[s]"]}
-    assert made["MODELS"].keys() == ranked.keys()
-    for callpath, value in ranked.items():
+    fitted = cpm.fit(cpm.load(lulesh))
+    tree, values = fitted.experiment.tree, fitted.models.values(np.array([4096.0]))[:, 0]
+    modelled = {tree.path(row): values[row] for row in np.flatnonzero(fitted.modelled).tolist()}
+    assert made["MODELS"].keys() == modelled.keys()
+    for callpath, value in modelled.items():
         assert made["predict"](callpath, 4096) == pytest.approx(value, rel=1e-9)
-    assert made["total"](4096) == pytest.approx(sum(ranked.values()))
+    assert made["total"](4096) == pytest.approx(sum(modelled.values()))
     assert (made["METRIC"], made["UNIT"], made["PARAMETERS"]) == ("time", "s", ("p",))
 
 

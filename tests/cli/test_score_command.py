@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import sqlite3
 import zlib
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.history import prediction_store
+from callpath_modeler.history.prediction_scores import scored
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
 from callpath_modeler.history.store import read
 
@@ -111,6 +114,30 @@ def test_later_runs_are_held_against_the_prediction(run, known, store, tmp_path)
     text = run("score", store).out
     assert "in 1 independent set of runs" in text
     assert "marks  predictions" in text
+
+
+def test_score_and_verify_allow_for_the_scatter_of_few_runs(run, known, store, tmp_path):
+    remember(run, known, store)
+    far = write(tmp_path / "far.csv", (1024,), factor=1.02, repetitions=1, noise=0.02)
+    asked = ("rank", known, "--target", "1024", "--verify", far, "-f", "json")
+    verified = json.loads(run(*asked).out)["verification"]
+    run("score", store, far)
+    (record,), (outcome,) = prediction_store.predictions(store), prediction_store.outcomes(store)
+    (case,) = scored([record], [outcome]).cases
+    assert (len(case.holds), case.holds.sum()) == (verified["callpaths"], verified["held"])
+    (alone,) = scored([replace(record, noise=())], [outcome]).cases
+    assert alone.holds.sum() < case.holds.sum()
+
+
+def test_predictions_of_a_version_that_kept_no_noise_are_read(run, known, store):
+    remember(run, known, store)
+    (record,) = prediction_store.predictions(store)
+    assert len(record.noise) == len(record.callpaths)
+    content = msgspec.msgpack.decode(msgspec.msgpack.encode(replace(record, time=0.0)))
+    del content["noise"]
+    earlier = hashlib.blake2b(b"PredictionRecord", digest_size=20)
+    earlier.update(msgspec.msgpack.encode(content))
+    assert prediction_store._digest(replace(record, noise=())) == earlier.digest()
 
 
 def test_missed_bands_are_said_and_widen_later_ones(run, known, store, tmp_path):

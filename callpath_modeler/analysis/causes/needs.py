@@ -13,6 +13,7 @@ from msgspec import Struct
 from callpath_modeler import modeling
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.predict import predicted_values
 from callpath_modeler.analysis.wrapped_counters import wrapped_from
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -286,7 +287,7 @@ def _at(fitted: Fitted, rows: IntArray, target: float) -> FloatArray:
     here = np.flatnonzero(fitted.points == target)
     if len(here) and fitted.held == fitted.measured_at:
         return np.asarray(fitted.measured[rows, here[0]])
-    return np.where(fitted.modelled[rows], fitted.models.take(rows).values([target])[:, 0], np.nan)
+    return predicted_values(fitted, target)[rows]
 
 
 def by_point(fitted: Fitted, values: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.predict import predicted_values
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -146,7 +147,7 @@ def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseli
 def _costs(measured: Measured, target: float) -> FloatArray:
     """Return the costs of call paths at a scale, [call paths]; NaN = not known."""
     fitted, point = measured.fitted, measured.point(target)
-    value = np.where(fitted.modelled, fitted.models.values(np.array([target]))[:, 0], np.nan)
+    value = predicted_values(fitted, target)
     if point is None:
         return value
     own = measured.values(lambda exclusive: exclusive, point, fitted.models.confidence).value

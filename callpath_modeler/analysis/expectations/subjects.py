@@ -11,7 +11,12 @@ from callpath_modeler.analysis.excess import per_process
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.ideals import ideal_cost, scaling_over
 from callpath_modeler.analysis.measured import Measured, sum_over
-from callpath_modeler.analysis.predict import Predicted, predict, predict_sum
+from callpath_modeler.analysis.predict import (
+    Predicted,
+    predict,
+    predict_sum,
+    predicted_values,
+)
 from callpath_modeler.analysis.run_time import run_time_at, run_time_bands
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -141,9 +146,8 @@ class Subjects:
             # The others' bands would cost as much as their number.
             part = fitted.models.take(self.rows).predict(np.array([target]))
             there = fitted.modelled[self.rows]
-            columns = (part.value, part.low, part.high)
-            value, low, high = (np.where(there, column[:, 0], np.nan) for column in columns)
-            return Band(value, low, high)
+            low, high = (np.where(there, end[:, 0], np.nan) for end in (part.low, part.high))
+            return Band(predicted_values(fitted, target)[self.rows], low, high)
         own = predict(fitted, target)
         mine = _of(self, own)
         if kind is CriterionKind.VALUE:

@@ -204,6 +204,18 @@ RIVAL_SHARE = 0.05
 Unit: probability. Evidence: measured, marks of published laws.
 """
 
+SHORT = 3
+"""Number of points on which any growth may end at the next one.
+
+Unit: points. Evidence: measured, next scales of real series.
+"""
+
+ENDS_SHARE = 0.05
+"""Probability that growth ends there: more than a band of 95 % leaves out on one side.
+
+Unit: probability. Evidence: measured, next scales of real series.
+"""
+
 RIDGE = 1e-12
 """Addition to the squares of powers, relative to them, that keeps their equations solvable.
 

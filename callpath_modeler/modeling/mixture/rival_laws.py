@@ -17,12 +17,14 @@ from msgspec import Struct
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.outcome import (
     COSTLY,
+    ENDS_SHARE,
     FAR,
     LAST_DIGIT,
     RIDGE,
     RIVAL_BEYOND,
     RIVAL_MISFIT,
     RIVAL_SHARE,
+    SHORT,
 )
 from callpath_modeler.modeling.distributions import Prediction
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -53,10 +55,55 @@ def costly_pairs(
     pairs &= (columns["since"] == 0) & (columns["spread"] > LAST_DIGIT)
     if not pairs.any():
         return np.flatnonzero(pairs)
-    last = centred(values.y[:, values.order[-1:]], "mean")[:, 0]
+    return np.flatnonzero(pairs & _is_costly(columns, values, cost, shapes, points))
+
+
+def last_values(values: SortedValues) -> FloatArray:
+    """Return means at the largest point, [n]; NaN = none."""
+    return np.asarray(centred(values.y[:, values.order[-1:]], "mean")[:, 0])
+
+
+def _is_costly(
+    columns: Columns, values: SortedValues, cost: float, shapes: Shapes, points: FloatArray
+) -> BoolArray:
+    """Return whether rows make up `COSTLY` of the cost, at the largest point or far beyond."""
     terms, numbers = columns["terms"], columns["coefficients"]
     far = evaluate(shapes, terms, numbers, FAR * points[-1:])[:, 0]
-    return np.flatnonzero(pairs & (np.fmax(last, far) >= COSTLY * cost))
+    return np.asarray(np.fmax(last_values(values), far) >= COSTLY * cost)
+
+
+def costly_short_rows(
+    columns: Columns, values: SortedValues, cost: float, shapes: Shapes, points: FloatArray
+) -> IntArray:
+    """Return the rows of costly call paths that grow and have only three points, as above."""
+    grows = shapes.grows[columns["terms"]].any(axis=1)
+    grows &= (columns["used"] == SHORT) & (columns["spread"] > LAST_DIGIT)
+    if not grows.any():
+        return np.flatnonzero(grows)
+    return np.flatnonzero(grows & _is_costly(columns, values, cost, shapes, points))
+
+
+def with_ends_of_growth(
+    columns: Columns, rows: IntArray, last: FloatArray, band: Prediction
+) -> None:
+    """Add the law that growth ends at the largest point, unless the values decide the law.
+
+    Three points say nothing about a further one: a power and a constant pass through them.
+
+    Parameters
+    ----------
+    columns : columns of the models of all rows; `weight` and the columns of alternatives change
+    rows : [n] numbers of rows, from `costly_short_rows`
+    last : [n] values at the largest point; NaN = none
+    band : predictions one step beyond the largest point, [n, 1]
+    """
+    value, low = band.value[:, 0], band.low[:, 0]
+    is_open = np.flatnonzero((low > last) & (value > RIVAL_BEYOND * low))
+    if is_open.size:
+        terms = np.full((len(is_open), 1, 1), -1)
+        numbers = np.zeros((len(is_open), 1, 2))
+        numbers[:, 0, 0] = last[is_open]
+        add_alternatives(columns, rows[is_open], terms, numbers, ENDS_SHARE)
 
 
 def with_rival_laws(

@@ -170,6 +170,8 @@ def test_noise_may_explain_a_noticeable_loss_or_gain_whose_repetitions_overlap()
         (0.2, 0.02, ExcessPattern.OWN),
         (0.02, 0.2, ExcessPattern.CALLEES),
         (0.2, 0.03, ExcessPattern.BOTH),
+        (10.0, 1.0, ExcessPattern.OWN),
+        (1.0, 10.0, ExcessPattern.CALLEES),
         (0.005, 0.0, ExcessPattern.OWN),
         (0.004, 0.0, ExcessPattern.NONE),
         (-0.005, 0.0, ExcessPattern.GAIN),

@@ -120,3 +120,38 @@ def test_noise_that_decides_keeps_all_marks() -> None:
     band = models.predict([FAR])
     assert band.value[0, 0] == pytest.approx(law(FAR), rel=0.05)
     assert marks_of_trust(band.value[:, 0], band.low[:, 0], band.high[:, 0])[0] >= 3
+
+
+def three_scales(values, noise=0.003, seed=3):
+    """Return models of a call path on three scales, beside ten constant call paths."""
+    random = np.random.default_rng(seed)
+    rows = np.vstack([values, *np.tile(100.0, (10, len(values)))])
+    points = 32.0 * 2 ** np.arange(len(values))
+    return fit(points, rows[..., None] * (1 + random.normal(0, noise, (*rows.shape, 2))))
+
+
+def test_growth_on_three_scales_may_end_at_the_largest() -> None:
+    # A real program, which took 1,881 s on 256 processes.
+    models = three_scales(np.array([722.0, 1025.0, 1633.0]))
+    band = models.predict([256.0])
+    assert band.low[0, 0] <= 1881
+    assert band.value[0, 0] > 2400
+    flat = [each for each in models.alternatives(0) if each.growth.text() == "O(1)"]
+    assert max(each.weight for each in flat) == pytest.approx(0.05, rel=1e-3)
+    assert models.weight[0] + models.alternative_weight[0].sum() == pytest.approx(1, abs=1e-6)
+
+
+def test_a_law_that_three_scales_decide_goes_on() -> None:
+    band = three_scales(np.array([100.0, 200.0, 400.0])).predict([256.0])
+    assert band.low[0, 0] > 700
+    assert band.high[0, 0] < 900
+
+
+def test_four_scales_are_enough_for_growth_to_go_on() -> None:
+    band = three_scales(722.0 * np.array([0.8, 1.0, 1.42, 2.26])).predict([512.0])
+    assert band.low[0, 0] > 1.05 * 722 * 2.26
+
+
+def test_a_falling_call_path_keeps_its_band() -> None:
+    models = three_scales(np.array([100.0, 52.0, 29.0]))
+    assert models.predict([256.0]).high[0, 0] < 29.0
