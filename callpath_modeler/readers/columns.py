@@ -78,7 +78,7 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
     """
     parts: dict[Key, dict[tuple[int, int], dict[int, NumberToken]]] = {}
     common: dict[Key, bool] = {}
-    different, shared = _different(names)
+    different, shared = different_names(names)
     for run, own in enumerate(different):
         for key, level, occurrence, token in _keyed(own):
             is_common = 0 < level >= len(own) - shared
@@ -174,7 +174,7 @@ def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
     return done
 
 
-def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
+def different_names(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
     """Return names without the directories above the nearest common directory.
 
     Returns

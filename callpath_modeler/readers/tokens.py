@@ -149,9 +149,14 @@ def tokens_in(name: str) -> list[NumberToken]:
     >>> [(t.word, t.value) for t in tokens_in("lulesh-16cores-001")]
     [('cores', 16.0), ('', 1.0)]
     """
+    parts = _PARTS.finditer(without_identifiers(name))
+    return list(_tokens([(found.lastgroup or "", found[0]) for found in parts]))
+
+
+def without_identifiers(name: str) -> str:
+    """Return a name with a bar instead of each date, time of day, UUID and hexadecimal hash."""
     name = _OPAQUE.sub("|", name[:_LONGEST_NAME])
-    name = _HEXADECIMAL.sub(lambda found: "|" if _is_hash(found[0]) else found[0], name)
-    return list(_tokens([(found.lastgroup or "", found[0]) for found in _PARTS.finditer(name)]))
+    return _HEXADECIMAL.sub(lambda found: "|" if _is_hash(found[0]) else found[0], name)
 
 
 def _is_hash(text: str) -> bool:
