@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def write_cali(folder: Path, of: Iterator[RunOfCase], name: str, **kind: bool) -
     for run in of:
         writer = cw.Writer()
         for path, value in run.times(**kind).items():
-            writer.record(path, {"sum#time.duration": value * run.p, "mpi.rank": 0})
+            writer.record(path, {"sum#sum#time.duration": value * run.p})
         told = {"mpi.world.size": run.p, "algorithm": run.algorithm, "InputType": run.input}
         writer.globals({**told, "InputSize": run.n})
         _write(folder / f"{_named(name, run)}.cali", writer.lines)
@@ -89,7 +90,8 @@ def write_tables(folder: Path, of: Iterator[RunOfCase], name: str, **kind: bool)
 
 
 def _named(name: str, run: RunOfCase) -> str:
-    return name.format(a=run.algorithm, i=run.input, n=run.n, p=run.p, r=run.repetition)
+    code = f"{zlib.crc32(repr(run).encode()):012x}"
+    return name.format(a=run.algorithm, i=run.input, n=run.n, p=run.p, r=run.repetition, x=code)
 
 
 def _write(path: Path, lines: Sequence[str]) -> None:

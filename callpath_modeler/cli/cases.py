@@ -10,6 +10,7 @@ import click
 from callpath_modeler.analysis.measured_only import measured_scale
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.repetitions import repetition_findings
+from callpath_modeler.cli.console import Notes
 from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.printable import shell_word
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from callpath_modeler.arrays import IntArray
     from callpath_modeler.cli.console import Console
     from callpath_modeler.cli.table_options import OutputRequest, TableRequest
-    from callpath_modeler.report.formats import Table
     from callpath_modeler.study import Study
 
 Parts = Mapping[tuple[str, str], "Study"]
@@ -79,15 +79,15 @@ def _ranked(ranking: Ranking, rows: IntArray) -> list[int]:
     return [int(row) for row in rows[ranking.is_ranked[rows]]]
 
 
-def measured_cases(parts: Parts, metric: str | None) -> list[CaseAnswer]:
+def measured_cases(parts: Parts) -> list[CaseAnswer]:
     """Return the measured values of each case at its largest scale, without models."""
     found = []
     for (group, case), study in parts.items():
-        experiment = study.experiment(metric)
+        experiment = study.experiment()
         findings = (*experiment.findings, *repetition_findings(experiment))
         try:
-            fitted = study.measured(metric)
-            ranking = study.ranked(fitted, measured_scale(fitted, None), Question(metric=metric))
+            fitted = study.measured()
+            ranking = study.ranked(fitted, measured_scale(fitted, None), Question())
         except CallpathModelerError as error:
             found.append(answer_of(group, case, experiment, error, None, findings))
         else:
@@ -117,27 +117,20 @@ def write_ranked_cases(
         )
         request.write_lines(console, lines)
     else:
-        request.write_table(console, _shown(answers, group_by, request.top))
-    console.findings(findings_of(answers))
+        request.write_table(console, cases_table(answers[: request.top], group_by))
+    console.findings(findings_of(answers), Notes.SHORT)
 
 
 def write_measured_cases(
     console: Console, answers: list[CaseAnswer], output: OutputRequest, more: list[str]
 ) -> None:
     """Write the table over cases of `info`; `more` are lines below it."""
-    if output.form == "table":
-        lines = cases_text(
-            answers,
-            style=output.style(console),
-            group_by=None,
-            invocation=invocation_of(click.get_current_context()),
-            command="info",
-        )
-        output.write_lines(console, [*lines, *more])
-    else:
-        output.write_table(console, _shown(answers, None, None))
-    console.findings(findings_of(answers))
-
-
-def _shown(answers: list[CaseAnswer], group_by: str | None, top: int | None) -> Table:
-    return cases_table(answers[:top], group_by)
+    lines = cases_text(
+        answers,
+        style=output.style(console),
+        group_by=None,
+        invocation=invocation_of(click.get_current_context()),
+        command="info",
+    )
+    output.write_lines(console, [*lines, *more])
+    console.findings(findings_of(answers), Notes.SHORT)

@@ -16,6 +16,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callpath_modeler.question import Question
     from callpath_modeler.study import Study
 
@@ -80,6 +82,11 @@ def command(
         return
     form = output.form
     study = study.reading(metrics=None)
+    if form == TABLE or diagnostics:
+        parts = study.parts()
+        if any(case for _, case in parts):
+            _cases(console, study, parts, output, diagnostics=diagnostics)
+            return
     read = study.experiment()
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
@@ -98,6 +105,31 @@ def command(
         output.write_table(console, info_table(read))
     if not diagnostics:
         console.findings(told)
+
+
+def _cases(
+    console: Console,
+    study: Study,
+    parts: Mapping[tuple[str, str], Study],
+    output: OutputRequest,
+    *,
+    diagnostics: bool,
+) -> None:
+    """Print one line for each case of the runs, or the findings about all of them."""
+    from callpath_modeler import loading
+    from callpath_modeler.cli.cases import measured_cases, write_measured_cases
+    from callpath_modeler.report.cases import findings_of
+    from callpath_modeler.report.info import column_rows, diagnostics_text
+    from callpath_modeler.report.layout import aligned
+
+    answers = measured_cases(parts)
+    if diagnostics:
+        lines = diagnostics_text(findings_of(answers), output.style(console).width)
+        output.write_lines(console, lines)
+        return
+    roles = loading.column_roles(study.sources, study.load_options)
+    more = ["", *aligned(column_rows(roles))] if roles else []
+    write_measured_cases(console, answers, output, more)
 
 
 def _refuse_model_options(ctx: click.Context) -> None:

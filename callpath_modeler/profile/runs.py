@@ -153,7 +153,7 @@ def varying_keys(keys: Iterable[str], runs: Sequence[_Described]) -> list[str]:
 
 
 def of_case(keys: Sequence[str], runs: Sequence[_Described], text: str) -> list[bool]:
-    """Return which runs a text chooses: one of their values, or the name of their case.
+    """Return which runs a text chooses: a word of their case, its name, or words in any order.
 
     ``*`` and ``?`` stand for any letters; upper and lower case are equal.
 
@@ -162,15 +162,19 @@ def of_case(keys: Sequence[str], runs: Sequence[_Described], text: str) -> list[
     UsageError
         If the text chooses no run. The error lists the cases.
     """
-    varying, every = case_names(keys, runs), [[_value(run, key) for key in keys] for run in runs]
-    told = [{*own, "/".join(own), name} for own, name in zip(every, varying, strict=True)]
+    names = case_names(keys, runs)
+    every = [{_value(run, key) for key in keys} for run in runs]
+    told = [{*own, name} for own, name in zip(every, names, strict=True)]
     found = [text in own for own in told]
     if not any(found):
         like = printable(text).lower()
         found = [any(fnmatchcase(printable(each).lower(), like) for each in own) for own in told]
     if not any(found):
-        names = [each for each in dict.fromkeys(varying) if each]
-        hint = f"cases: {_listed(names)}" if names else "all runs are of one case: omit --case"
+        words = set(text.split("/"))
+        found = [words <= own for own in every]
+    if not any(found):
+        known = [each for each in dict.fromkeys(names) if each]
+        hint = f"cases: {_listed(known)}" if known else "all runs are of one case: omit --case"
         raise UsageError(f"no case {printable(text)!r}", hint=hint)
     return found
 

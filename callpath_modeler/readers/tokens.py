@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -57,6 +58,7 @@ _SIZES = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+@lru_cache(maxsize=256)
 def word_of(text: str) -> NameWord:
     """Return the meaning of a word, or of several words joined by spaces or signs.
 

@@ -315,19 +315,23 @@ def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> list[str]:
     count = counted(len(answers), "case")
     if not known:
         return [f"{count}, which are different programs and are never added up."]
-    ordered = sorted(known, key=lambda each: -each.value[0])
-    most, least = ordered[0], ordered[-1]
-    ranking = most.ranking
-    assert ranking is not None, "its value is known"
     at = {at_text(each.ranking.fitted, each.ranking.target) for each in known if each.ranking}
-    where = f"At {at.pop()}" if len(at) == 1 else "At the largest values of other parameters"
+    if len(at) > 1:
+        return [f"{count} at different scales; each line has its own target."]
+    most, *_, least = sorted(known, key=lambda each: -each.value[0]) * 2
+    first, last = (f"{_amount(each, each.value[0], style)}" for each in (most, least))
     if len(known) == 1:
-        return [f"{where}: {_named(most)} takes {_amount(most, most.value[0], style)}."]
-    return [
-        f"{where}, {_named(most)} is the costliest of {count}: "
-        f"{_amount(most, most.value[0], style)}. "
-        f"{_named(least)} is the cheapest: {_amount(least, least.value[0], style)}."
-    ]
+        return [f"At {at.pop()}, {_named(most)} has {first}."]
+    metric = known[0].experiment.metric(_metric_of(most))
+    if metric.is_time:
+        takes = f"{_named(most)} takes longest of {count}: {first}"
+        return [f"At {at.pop()}, {takes}. {_named(least)} is the fastest: {last}."]
+    has = f"{_named(most)} has most {metric.name} of {count}: {first}"
+    return [f"At {at.pop()}, {has}. {_named(least)} has least: {last}."]
+
+
+def _metric_of(answer: CaseAnswer) -> str | None:
+    return None if answer.ranking is None else answer.ranking.fitted.metric.name
 
 
 def _named(answer: CaseAnswer) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import base_unit
@@ -117,6 +118,8 @@ _OF_MODELS = frozenset(
 """Other words of titles of models; with further ones, ``linear solver`` is measured."""
 _BRACKETS = re.compile(r"(?<!\s)\s*[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_MOST_TITLES = 256
+"""Number of titles that are remembered: the tables of a series have the same titles."""
 
 
 class Place(StrEnum):
@@ -132,6 +135,7 @@ class Place(StrEnum):
     MODEL = "model"
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def plain(title: str) -> str:
     """Return a title in lower case, without unit and punctuation.
 
@@ -142,6 +146,7 @@ def plain(title: str) -> str:
     return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def scale_name(title: str) -> str | None:
     """Return the parameter that a title names, if it counts workers; None = it does not.
 
@@ -180,6 +185,7 @@ def is_stamp(title: str) -> bool:
     return plain(title) in _STAMPS
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_cost(title: str) -> bool:
     """Return whether a title means a measured quantity, and less of it is better.
 
