@@ -442,8 +442,7 @@ def load_parts(
             files, registry, options.read_with_operands, progress, groups=divided
         )
         experiments = [
-            _as_read(replace(each, findings=(*findings, *each.findings)), options)
-            for each in found
+            _as_read(replace(each, findings=(*findings, *each.findings)), options) for each in found
         ]
     _refuse_unnamed(experiments, options)
     chosen = {
@@ -748,9 +747,9 @@ def _kept(experiment: Experiment, selection: RunSelection) -> BoolArray:
                 f"no parameter {name!r} in --where, and no such metadata",
                 hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
             )
-    keys = case_keys(experiment.findings)
-    for text in selection.cases if keys or not selection.if_possible else ():
-        keep &= of_case(keys, runs, text)
+    of_cases = case_keys(experiment.findings)
+    for text in selection.cases if of_cases or not selection.if_possible else ():
+        keep &= of_case(of_cases, runs, text)
     if not keep.any():
         told = ",".join(f"{c.name}{c.sign}{c.text}" for c in selection.open)
         raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")

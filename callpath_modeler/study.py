@@ -21,7 +21,7 @@ from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.analysis.scale_pairs import Pair, with_pairs
 from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.loading import (
     LoadOptions,

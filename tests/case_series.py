@@ -81,9 +81,13 @@ def write_tables(folder: Path, of: Iterator[RunOfCase], name: str, **kind: bool)
     """Write tables with columns of cases: the runs whose names are the same share a table."""
     tables: dict[str, list[str]] = {}
     for run in of:
-        rows = tables.setdefault(_named(name, run), ["algorithm,input,n,p,repetition,callpath,time"])
+        rows = tables.setdefault(
+            _named(name, run), ["algorithm,input,n,p,repetition,callpath,time"]
+        )
         begin = f"{run.algorithm},{run.input},{run.n},{run.p},{run.repetition}"
-        rows += [f"{begin},{'/'.join(path)},{value:.6f}" for path, value in run.times(**kind).items()]
+        rows += [
+            f"{begin},{'/'.join(path)},{value:.6f}" for path, value in run.times(**kind).items()
+        ]
     for path, rows in tables.items():
         _write(folder / f"{path}.csv", rows)
     return folder

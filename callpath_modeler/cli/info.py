@@ -54,12 +54,6 @@ def command(
     target of --advise is 4 times the largest run. --diagnostics lists the findings about runs,
     models and target.
     """
-    from dataclasses import replace
-
-    from callpath_modeler import loading
-    from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
-
     if config:
         _configuration(console, output)
         return
@@ -75,13 +69,32 @@ def command(
         _verify(console, study)
         return
     if write_manifest:
+        from callpath_modeler import loading
+
         text = loading.manifest(
             study.sources, study.load_options, output.path.parent if output.path else Path()
         )
         console.write(text, output.path, overwrite=output.force)
         return
+    _describe(console, study.reading(metrics=None), question, output, diagnostics=diagnostics)
+
+
+def _describe(
+    console: Console,
+    study: Study,
+    question: Question,
+    output: OutputRequest,
+    *,
+    diagnostics: bool,
+) -> None:
+    """Print the description of the runs, or of each case; or all findings."""
+    from dataclasses import replace
+
+    from callpath_modeler import loading
+    from callpath_modeler.analysis.repetitions import repetition_findings
+    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
+
     form = output.form
-    study = study.reading(metrics=None)
     if form == TABLE or diagnostics:
         parts = study.parts()
         if any(case for _, case in parts):

@@ -129,9 +129,7 @@ def command(
         _rank_cases(console, parts, question, group_by, select, table,
                     {"--plot": plot, "--verify": verify, **history.stores})  # fmt: skip
         return
-    rankings = {
-        value: _ranking(of, question, group_by, value) for (value, _), of in parts.items()
-    }
+    rankings = {value: _ranking(of, question, group_by, value) for (value, _), of in parts.items()}
     groups = {
         value: (each, findings_at(each.fitted, each.target)) for value, each in rankings.items()
     }

@@ -218,7 +218,7 @@ def refuse_several_cases(
         choice = _choice(several, runs, are_selected=are_selected)
         raise UsageError(
             f"{told}; runs of several cases are not repetitions of each other",
-            hint=f"{choice}; a column of call paths is called callpath",
+            hint=f"{choice}; if they are repetitions, add --param {shell_word(several[0])}=none",
         )
 
 
@@ -236,9 +236,7 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join(shown[:_MOST]) + more
 
 
-def _choice(
-    keys: Sequence[str], runs: Sequence[_Described], *, are_selected: bool = False
-) -> str:
+def _choice(keys: Sequence[str], runs: Sequence[_Described], *, are_selected: bool = False) -> str:
     """Return the option that chooses one case, and the command that compares all."""
     chosen = max(runs, key=lambda run: [bool(run.metadata.get(key)) for key in keys])
     name = shell_word("/".join(_value(chosen, key) for key in keys))

@@ -55,7 +55,7 @@ from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.columns import odd_names
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
-from callpath_modeler.readers.parameters import Settled, settle_parameters
+from callpath_modeler.readers.parameters import NOT_USED, Settled, settle_parameters
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -316,7 +316,8 @@ def _experiment_of(
         raise
     findings += settled.findings
     read, runs = _in_order(read, settled, keys)
-    others = (each for each in provenance_findings(runs) if each.subject not in keys)
+    known = {*keys, *_excluded(options)}
+    others = (each for each in provenance_findings(runs) if each.subject not in known)
     findings += [each for each in others if not keys or each.code != SEVERAL]
     return replace(
         _unite(read, runs, settled.origins, options, findings, keys), numbers=settled.numbers
@@ -329,7 +330,13 @@ def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
         return read
     from callpath_modeler.readers.cases import with_cases
 
-    return with_cases(read, lambda runs: _points(runs, options))
+    return with_cases(read, lambda runs: _points(runs, options), _excluded(options))
+
+
+def _excluded(options: ReadOptions) -> frozenset[str]:
+    """Return the names that are neither parameters nor cases, because the user says so."""
+    sources = options.parameter_sources.items()
+    return frozenset(name for name, source in sources if source == NOT_USED)
 
 
 def _may_be_of_several_cases(read: Sequence[ReadRun]) -> bool:
@@ -526,7 +533,7 @@ def _in_order(
         return tuple(parameters[i].values()), settled.repetitions[i] or 0, i
 
     order = sorted(range(len(read)), key=key)
-    count: Counter[tuple[float | str, ...]] = Counter()
+    count: Counter[Hashable] = Counter()
     runs = []
     for i in order:
         point = (*parameters[i].values(), cases[i])
@@ -624,9 +631,7 @@ def _column(
     return MetricValues(metric, exclusive, total, uneven, known)
 
 
-def _fill_absent(
-    values: FloatArray, points: Sequence[Hashable], rows: Sequence[IntArray]
-) -> None:
+def _fill_absent(values: FloatArray, points: Sequence[Hashable], rows: Sequence[IntArray]) -> None:
     """Set call paths to 0 in runs without them, if repetitions of these runs have them.
 
     The means of call paths then add up to the mean run. A value that a profile lists as missing is

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -27,7 +27,9 @@ _MOST_PIECES = 16
 Points = Callable[[Sequence[ReadRun]], Sequence[Hashable]]
 
 
-def with_cases(read: list[ReadRun], points: Points) -> list[ReadRun]:
+def with_cases(
+    read: list[ReadRun], points: Points, excluded: Collection[str] = ()
+) -> list[ReadRun]:
     """Return runs with the keys of the metadata that tell cases apart.
 
     Words in names become entries of the metadata: ``kind``, ``kind2`` and so on. A word or entry
@@ -37,6 +39,7 @@ def with_cases(read: list[ReadRun], points: Points) -> list[ReadRun]:
     ----------
     read : the runs
     points : returns the scale of each run, or anything that is equal for repetitions
+    excluded : keys that tell no cases apart, because the user says so
     """
     read = _with_kinds(read)
     keys = dict.fromkeys(key for run in read for key in run.cases)
@@ -46,7 +49,7 @@ def with_cases(read: list[ReadRun], points: Points) -> list[ReadRun]:
     if candidates:
         at = points(read)
         texts |= {key: of for key, of in candidates.items() if _tells_apart(of, at)}
-    kept = _independent(texts)
+    kept = _independent({key: of for key, of in texts.items() if key not in excluded})
     new = [key for key in kept if key in words]
     return [
         replace(
@@ -150,9 +153,7 @@ def _pieces(name: str) -> list[str]:
     return [*islice((word for word in found if word.isalpha()), _MOST_PIECES)]
 
 
-def _recurring(
-    columns: Mapping[str, Sequence[str]], but: str | None = None
-) -> dict[str, Sequence[str]]:
+def _recurring(columns: Mapping[str, list[str]], but: str | None = None) -> dict[str, list[str]]:
     """Return the columns whose texts all recur in several runs; `but` is no text."""
     found = {}
     for key, texts in columns.items():

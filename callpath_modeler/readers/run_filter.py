@@ -114,9 +114,7 @@ class RunSelection:
     if_possible : ignore the names if the runs are of one case
     """
 
-    def __init__(
-        self, text: str, cases: Sequence[str] = (), *, if_possible: bool = False
-    ) -> None:
+    def __init__(self, text: str, cases: Sequence[str] = (), *, if_possible: bool = False) -> None:
         self.if_possible = if_possible
         self.open = parse_conditions(text) if text else []
         """Conditions that have not been applied."""

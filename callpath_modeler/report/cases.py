@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import band_text, band_title, share_texts, value_titles
 from callpath_modeler.report.formats import Cell, Table, definitions_json, known_or_none
+from callpath_modeler.report.grouped import labelled, of_group
 from callpath_modeler.report.headline import at_text, beyond, culprit
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
@@ -59,6 +60,16 @@ class CaseAnswer(Struct, frozen=True, eq=False):
         return self.found if isinstance(self.found, Ranking) else None
 
     @property
+    def error(self) -> str:
+        """The reason why there is no ranking; "" = there is one."""
+        return self.found.message if isinstance(self.found, CallpathModelerError) else ""
+
+    @property
+    def callpath(self) -> str | None:
+        """The call path to name, or None."""
+        return self.experiment.tree.path(self.row) if self.row >= 0 else None
+
+    @property
     def value(self) -> tuple[float, float, float]:
         """The cost of the program at the target with its band; NaN = not known."""
         ranking = self.ranking
@@ -88,13 +99,12 @@ class CaseAnswer(Struct, frozen=True, eq=False):
         whole = ranking.fitted.metric.additive
         return int(ranking.program_trust if whole else ranking.trust[self.row])
 
-    @property
-    def growth(self) -> str:
-        """The growth of the call path to name; "" = not known."""
+    def growth(self, *, pretty: bool = False) -> str:
+        """Return the growth of the call path to name; "" = not known."""
         ranking = self.ranking
         if ranking is None or self.row < 0 or ranking.fitted.is_measured_only:
             return ""
-        return growth_range_texts(ranking, np.array([self.row]), pretty=True)[0]
+        return growth_range_texts(ranking, np.array([self.row]), pretty=pretty)[0]
 
 
 def answer_of(
@@ -158,16 +168,16 @@ def cases_text(
     body = table(columns, paths, style.width, ellipsis=say("…"))
     more = len(answers) - len(shown)
     footer = [f"{counted(more, 'more case')}: -n all"] * bool(more)
-    footer += _failures(answers, group_by)
-    footer.append(_next(next((each for each in answers if each.ranking), answers[0]),
-                        group_by, invocation, command))  # fmt: skip
+    footer += _failures(answers)
+    first = next((each for each in answers if not each.error), answers[0])
+    footer.append(_next(first, group_by, invocation, command))
     return [
-        *(part for line in _headline(answers, style) for part in wrap(say(line), style.width, "bold")),
+        *wrap(say(_headline(answers, style)), style.width, "bold"),
         *wrap(say(_context(answers)), style.width, _GREY),
         Text(""),
         *body,
         Text(""),
-        *(part for line in footer for part in wrap(say(line), style.width, _GREY)),
+        *(part for each in footer for part in wrap(say(each), style.width, _GREY)),
     ]
 
 
@@ -180,27 +190,29 @@ def cases_table(answers: Sequence[CaseAnswer], group_by: str | None) -> Table:
     }
     if group_by is None:
         del columns[GROUP]
-    known = [each.ranking for each in answers]
+    known = [each.ranking for each in answers if each.ranking is not None]
+
+    def of_each(number: Callable[[Ranking], Cell]) -> list[Cell]:
+        return [None if each.ranking is None else number(each.ranking) for each in answers]
+
     columns |= {
-        "metric": [each and each.fitted.metric.name for each in known],
-        "parameter": [each and each.fitted.parameter for each in known],
-        "scales": [each and len(each.fitted.points) for each in known],
-        "smallest": [each and float(each.fitted.points[0]) for each in known],
-        "largest": [each and float(each.fitted.points[-1]) for each in known],
-        "target": [each and each.target for each in known],
+        "metric": of_each(lambda each: each.fitted.metric.name),
+        "parameter": of_each(lambda each: each.fitted.parameter),
+        "scales": of_each(lambda each: len(each.fitted.points)),
+        "smallest": of_each(lambda each: float(each.fitted.points[0])),
+        "largest": of_each(lambda each: float(each.fitted.points[-1])),
+        "target": of_each(lambda each: each.target),
         "value_at_largest": [known_or_none(each.at_largest) for each in answers],
         "value_at_target": [known_or_none(each.value[0]) for each in answers],
         "low": [known_or_none(each.value[1]) for each in answers],
         "high": [known_or_none(each.value[2]) for each in answers],
         "trust": [each.trust if each.trust >= 0 else None for each in answers],
-        "callpath": [each.experiment.tree.path(each.row) if each.row >= 0 else None
-                     for each in answers],
+        "callpath": [each.callpath for each in answers],
         "share_at_target": [_share(each) for each in answers],
-        "growth": [each.growth or None for each in answers],
-        "error": [each.found.message if isinstance(each.found, CallpathModelerError) else None
-                  for each in answers],
-    }  # fmt: skip
-    units = {each.fitted.metric.unit for each in known if each is not None}
+        "growth": [each.growth() or None for each in answers],
+        "error": [each.error or None for each in answers],
+    }
+    units = {each.fitted.metric.unit for each in known}
     unit = units.pop() if len(units) == 1 else ""
     names = ("value_at_largest", "value_at_target", "low", "high")
     header = {"group_by": group_by} if group_by else {}
@@ -212,8 +224,8 @@ def cases_table(answers: Sequence[CaseAnswer], group_by: str | None) -> Table:
 
 
 def findings_of(answers: Sequence[CaseAnswer]) -> list[Finding]:
-    """Return the findings of all cases, each once."""
-    return [*dict.fromkeys(finding for each in answers for finding in each.findings)]
+    """Return the findings of all cases with the names of their cases."""
+    return labelled((_named(each), each.experiment, each.findings) for each in answers)
 
 
 def _share(answer: CaseAnswer) -> float | None:
@@ -226,20 +238,15 @@ def _share(answer: CaseAnswer) -> float | None:
 def _columns(
     answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
 ) -> list[TextColumn]:
-    """Return the columns before the call path; those that are the same in all cases are left out."""
+    """Return the columns before the call path, without empty ones."""
     known = [each.ranking for each in answers if each.ranking is not None]
-    columns = []
-    if group_by is not None:
-        columns.append(
-            TextColumn(printable(group_by), [printable(each.group) for each in answers], right=False)
-        )
-    if any(each.name for each in answers):
-        columns.append(
-            TextColumn(CASE, [printable(each.name) for each in answers], right=False)
-        )
-    columns.append(
-        TextColumn("runs", [str(len(each.experiment.runs)) for each in answers], droppable=4)
-    )
+    texts = {printable(group_by or ""): [printable(each.group) for each in answers],
+             CASE: [printable(each.name) for each in answers],
+             "runs": [str(len(each.experiment.runs)) for each in answers]}  # fmt: skip
+    columns = [
+        TextColumn(title, cells, right=title == "runs", droppable=4 * (title == "runs"))
+        for title, cells in texts.items()
+    ]
     if len({_scales(each) for each in answers}) > 1:
         columns.append(TextColumn("scales", [*map(_scales, answers)], right=False, droppable=3))
     if not known:
@@ -260,7 +267,12 @@ def _columns(
         columns.append(TextColumn("trust", [marks_text(each.trust) for each in answers]))
         columns.append(TextColumn("share", [*map(_shares, answers)], droppable=6))
     columns.append(
-        TextColumn("growth", [each.growth for each in answers], right=False, droppable=1)
+        TextColumn(
+            "growth",
+            [each.growth(pretty=not style.ascii_only) for each in answers],
+            right=False,
+            droppable=1,
+        )
     )
     return [each for each in columns if not {*each.cells} <= {"", "-"}]
 
@@ -309,29 +321,32 @@ def _setting(name: str, value: float) -> str:
     return f"{name} = {parameter_value(value)}"
 
 
-def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> list[str]:
+def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
     """Return the sentence that answers: the costliest case, and the cheapest one."""
-    known = [each for each in answers if not np.isnan(each.value[0])]
     count = counted(len(answers), "case")
+    known = [each for each in answers if not np.isnan(each.value[0])]
     if not known:
-        return [f"{count}, which are different programs and are never added up."]
+        return f"{count}: their costs are not known at {_target(answers)}."
     at = {at_text(each.ranking.fitted, each.ranking.target) for each in known if each.ranking}
     if len(at) > 1:
-        return [f"{count} at different scales; each line has its own target."]
-    most, *_, least = sorted(known, key=lambda each: -each.value[0]) * 2
-    first, last = (f"{_amount(each, each.value[0], style)}" for each in (most, least))
+        return f"{count} at different scales; each line has its own target."
+    ordered = sorted(known, key=lambda each: -each.value[0])
+    most, least = ordered[0], ordered[-1]
+    first, last = (_amount(each, each.value[0], style) for each in (most, least))
     if len(known) == 1:
-        return [f"At {at.pop()}, {_named(most)} has {first}."]
-    metric = known[0].experiment.metric(_metric_of(most))
+        return f"At {at.pop()}, {_named(most)} has {first}."
+    assert most.ranking is not None, "its value is known"
+    metric = most.ranking.fitted.metric
     if metric.is_time:
         takes = f"{_named(most)} takes longest of {count}: {first}"
-        return [f"At {at.pop()}, {takes}. {_named(least)} is the fastest: {last}."]
+        return f"At {at.pop()}, {takes}. {_named(least)} is the fastest: {last}."
     has = f"{_named(most)} has most {metric.name} of {count}: {first}"
-    return [f"At {at.pop()}, {has}. {_named(least)} has least: {last}."]
+    return f"At {at.pop()}, {has}. {_named(least)} has least: {last}."
 
 
-def _metric_of(answer: CaseAnswer) -> str | None:
-    return None if answer.ranking is None else answer.ranking.fitted.metric.name
+def _target(answers: Sequence[CaseAnswer]) -> str:
+    known = [each.ranking for each in answers if each.ranking is not None]
+    return at_text(known[0].fitted, known[0].target) if known else "any scale"
 
 
 def _named(answer: CaseAnswer) -> str:
@@ -351,23 +366,15 @@ def _context(answers: Sequence[CaseAnswer]) -> str:
     return " · ".join([*told, *(scales if len(scales) == 1 else ())])
 
 
-def _failures(answers: Sequence[CaseAnswer], group_by: str | None) -> list[str]:
+def _failures(answers: Sequence[CaseAnswer]) -> list[str]:
     """Return the reasons why cases have no answer."""
-    failed = [
-        f"{_named(each)}: {each.found.message}"
-        for each in answers
-        if isinstance(each.found, CallpathModelerError)
-    ]
+    failed = [f"{_named(each)}: {each.error}" for each in answers if each.error]
     more = len(failed) - _MOST_FAILURES
     return failed[:_MOST_FAILURES] + [f"{more} more without an answer"] * (more > 0)
 
 
-def _next(
-    answer: CaseAnswer, group_by: str | None, invocation: Invocation, command: str
-) -> str:
+def _next(answer: CaseAnswer, group_by: str | None, invocation: Invocation, command: str) -> str:
     """Return the command for one case."""
-    from callpath_modeler.report.grouped import of_group
-
     if group_by is not None:
         invocation = of_group(invocation, "", group_by, answer.group)
     return invocation.hint(command, shell_words(["--case", answer.name]) if answer.name else "")

@@ -8,7 +8,6 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 
-
 _FEW = 64
 """Largest number of rows that Python numbers faster than numpy."""
 

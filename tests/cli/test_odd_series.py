@@ -60,10 +60,10 @@ def test_words_before_a_size_are_kinds(series, run):
         "n": (65536, 262144),
     }
     asked = ("rank", folder, "--target", "64", "--where", "n=65536")
-    refused = run(*asked)
+    refused = run("views", *asked[1:])
     refused.fails(2, "4 cases of 'kind': a, pe, r, re")
-    chosen = shlex.split(refused.complaint.partition("--where ")[2].partition(", or rank")[0])[0]
-    assert "4 points, 4 runs" in run(*asked[:-1], f"n=65536,{chosen}").out
+    chosen = shlex.split(refused.complaint.partition("--case ")[2].partition(", or compare")[0])[0]
+    assert "4 points, 4 runs" in run(*asked, "--case", chosen).out
     out = run(*asked, "--group-by", "kind").out
     assert [line for line in out.splitlines() if line.startswith("kind = ")] == [
         f"kind = {kind} (4 runs)" for kind in sorted(kinds)
