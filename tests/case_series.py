@@ -56,6 +56,11 @@ def runs(
         yield RunOfCase(*each)
 
 
+def few() -> Iterator[RunOfCase]:
+    """Yield the runs of two algorithms and two inputs of one size."""
+    return runs(ALGORITHMS[:2], INPUTS[:2], SIZES[:1])
+
+
 def write_folded(folder: Path, of: Iterator[RunOfCase], name: str, **kind: bool) -> Path:
     """Write one folded stack for each run, in milliseconds; `name` is a format of its path."""
     for run in of:

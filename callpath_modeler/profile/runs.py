@@ -139,7 +139,7 @@ def names_a_case(title: str) -> bool:
 def case_names(keys: Iterable[str], runs: Sequence[_Described]) -> list[str]:
     """Return the name of the case of each run: its values of the keys that vary.
 
-    >>> runs = [Run("", "", Extent(), {}, 1, {"sort": "quick", "input": each}) for each in "ab"]
+    >>> runs = [Run("", "", Extent(1, 1), {}, 1, {"sort": "quick", "input": each}) for each in "ab"]
     >>> case_names(["sort", "input"], runs)
     ['a', 'b']
     """

@@ -45,7 +45,7 @@ def with_cases(
     keys = dict.fromkeys(key for run in read for key in run.cases)
     texts = {key: [run.metadata.get(key, "") for run in read] for key in keys}
     words = _words(read)
-    candidates = _recurring(_entries(read, texts), but="") | _recurring(words)
+    candidates = _recurring(_entries(read, texts), but="") | words
     if candidates:
         at = points(read)
         texts |= {key: of for key, of in candidates.items() if _tells_apart(of, at)}
@@ -99,13 +99,14 @@ def _entries(read: Sequence[ReadRun], known: Mapping[str, object]) -> dict[str, 
 
 
 def _words(read: Sequence[ReadRun]) -> dict[str, list[str]]:
-    """Return the words in names that differ between runs, by key of the metadata."""
+    """Return the words in names that recur and differ between runs, by key of the metadata."""
     if not _have_names(read):
         return {}
     taken = {key for run in read for key in run.metadata}
     names = (name for name in _names_of_kinds() if name not in taken)
     columns = words_of([run.file.components for run in read])
-    return dict(zip(names, columns, strict=False))
+    found = _recurring({str(number): column for number, column in enumerate(columns)})
+    return dict(zip(names, (found[number] for number in _independent(found)), strict=False))
 
 
 def _names_of_kinds() -> Iterator[str]:

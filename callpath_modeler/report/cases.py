@@ -99,6 +99,15 @@ class CaseAnswer(Struct, frozen=True, eq=False):
         whole = ranking.fitted.metric.additive
         return int(ranking.program_trust if whole else ranking.trust[self.row])
 
+    @property
+    def order(self) -> tuple[float, ...]:
+        """Sort key of the growth of the call path to name; () = not known."""
+        ranking = self.ranking
+        if ranking is None or self.row < 0 or ranking.fitted.is_measured_only:
+            return ()
+        leader = int(ranking.leader[self.row])
+        return ranking.fitted.models.growth(leader).order if leader >= 0 else ()
+
     def growth(self, *, pretty: bool = False) -> str:
         """Return the growth of the call path to name; "" = not known."""
         ranking = self.ranking
@@ -131,13 +140,15 @@ def answer_of(
 def in_order(answers: Sequence[CaseAnswer]) -> list[CaseAnswer]:
     """Return the answers in the order of the cost at the target, the largest first.
 
-    Groups stay in their order. Cases without an answer come last.
+    At infinity, the order is that of the growth. Groups stay in their order. Cases without an
+    answer come last.
     """
     groups = [*dict.fromkeys(each.group for each in answers)]
 
-    def key(each: CaseAnswer) -> tuple[int, float]:
-        value = each.value[0]
-        return groups.index(each.group), np.inf if np.isnan(value) else -value
+    def key(each: CaseAnswer) -> tuple[int, bool, float, tuple[float, ...]]:
+        value = np.nan_to_num(each.value[0])
+        growth = tuple(-part for part in each.order)
+        return groups.index(each.group), each.ranking is None, -value, growth
 
     return sorted(answers, key=key)
 
@@ -264,7 +275,8 @@ def _columns(
         columns.append(TextColumn(target, [_amount(e, e.value[0], style) for e in answers]))
         bands = [_band(each, style) for each in answers]
         columns.append(TextColumn(band_title(first), bands, droppable=5))
-        columns.append(TextColumn("trust", [marks_text(each.trust) for each in answers]))
+        if not all(each.fitted.is_measured_only for each in known):
+            columns.append(TextColumn("trust", [marks_text(each.trust) for each in answers]))
         columns.append(TextColumn("share", [*map(_shares, answers)], droppable=6))
     columns.append(
         TextColumn(
@@ -326,7 +338,7 @@ def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
     count = counted(len(answers), "case")
     known = [each for each in answers if not np.isnan(each.value[0])]
     if not known:
-        return f"{count}: their costs are not known at {_target(answers)}."
+        return f"{count} at {_target(answers)}: costs have no bound, so only growth is known."
     at = {at_text(each.ranking.fitted, each.ranking.target) for each in known if each.ranking}
     if len(at) > 1:
         return f"{count} at different scales; each line has its own target."
@@ -350,7 +362,7 @@ def _target(answers: Sequence[CaseAnswer]) -> str:
 
 
 def _named(answer: CaseAnswer) -> str:
-    return " at ".join(printable(each) for each in (answer.name, answer.group) if each)
+    return "/".join(printable(each) for each in (answer.group, answer.name) if each)
 
 
 def _context(answers: Sequence[CaseAnswer]) -> str:

@@ -341,7 +341,7 @@ def test_info_says_what_each_column_is_used_for_and_how_to_change_it(write, run)
     ]
     options = {each[0]: each[3] for each in told if len(each) > 3}
     one = ("--where", "input=ref")
-    assert options["input"].startswith("--where input=VALUE")
+    assert options["input"].startswith("--case NAME, --group-by input")
     assert "CPU time" in run("rank", path, *one, "--target", "64",
                              *shlex.split(options["CPU time (s)"])).out  # fmt: skip
     assert "Speedup" in run("rank", path, *one, "--target", "64", "-m", "Speedup").out
