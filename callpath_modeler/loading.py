@@ -43,7 +43,12 @@ from callpath_modeler.profile.pruning import (
     merge_into_callers,
     refuse_unnamed,
 )
-from callpath_modeler.profile.runs import case_keys, case_names, of_case
+from callpath_modeler.profile.runs import (
+    case_keys,
+    case_names,
+    of_case,
+    refuse_unknown_case,
+)
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,
@@ -375,10 +380,14 @@ def load_both(
     options: LoadOptions,
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
-    """Return two experiments; a pattern of excluded call paths may match nothing in one of them."""
-    selections = _selection_of(options), _selection_of(options)
+    """Return two experiments; a pattern or the name of a case may match nothing in one of them."""
+    lenient = replace(options, preset=options.preset | {"--case"})
+    selections = _selection_of(lenient), _selection_of(lenient)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
+    is_wrong = "--case" not in options.preset and not any(each.finds_cases for each in selections)
+    if options.case and is_wrong:
+        refuse_unknown_case(options.case[0])
     first, second = _alike(first, second), _alike(second, first)
     _refuse_unnamed([first, second], options)
     return _chosen(first, options, selections[0]), _chosen(second, options, selections[1])

@@ -120,7 +120,21 @@ class Study(HtmlReprMixin):
         return Study(self.sources, options, self.fit_options, progress=self.progress)
 
     def experiment(self, metric: str | None = None) -> Experiment:
-        """Return the selected runs; None = with the run time.
+        """Return the selected runs of one case; None = with the run time.
+
+        Raises
+        ------
+        UsageError
+            If the runs are of several cases: see `cases`.
+        UsageError, InputError, DataError
+            As `load`.
+        """
+        found = self.runs(metric)
+        found.refuse_several_cases()
+        return found
+
+    def runs(self, metric: str | None = None) -> Experiment:
+        """Return the selected runs, which may be of several cases; None = with the run time.
 
         Raises
         ------
@@ -367,7 +381,7 @@ class Study(HtmlReprMixin):
         options = self.load_options.of_metric(metric)
         known = self._experiments.get(options.read.metrics)
         if known is not None or not self.sources:
-            found = parts_of(known or self.experiment(metric), group_by)
+            found = parts_of(known or self.runs(metric), group_by)
         else:
             found = load_parts(self.sources, options, group_by, self.progress)
         if [*found] == [("", "")]:
@@ -694,6 +708,7 @@ class Study(HtmlReprMixin):
         question = replace(question or Question(), **asked)
         options = self.load_options.of_metric(question.metric)
         read = load(self.sources, reading_parts(options, question.metric), self.progress)
+        read.refuse_several_cases()
         return efficiency_of(
             parts_of(read, options), question, self.fit_options, whole=not options.ignore
         )

@@ -100,7 +100,7 @@ def _describe(
         if any(case for _, case in parts):
             _cases(console, study, parts, output, diagnostics=diagnostics)
             return
-    read = study.experiment()
+    read = study.runs()
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
         findings = study.findings(replace(question, further=1.0))

@@ -126,8 +126,8 @@ def command(
     study = study.for_expectations(verdicts, question.metric).reading(requirements=True)
     parts = study.parts(group_by, question.metric)
     if any(case for _, case in parts):
-        _rank_cases(console, parts, question, group_by, select, table,
-                    {"--plot": plot, "--verify": verify, **history.stores})  # fmt: skip
+        for_one = {"--plot": plot, "--verify": verify, "--expect": verdicts, **history.stores}
+        _rank_cases(console, parts, question, group_by, select, table, for_one)
         return
     rankings = {value: _ranking(of, question, group_by, value) for (value, _), of in parts.items()}
     groups = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from msgspec import Struct
 
@@ -173,10 +173,14 @@ def of_case(keys: Sequence[str], runs: Sequence[_Described], text: str) -> list[
         words = set(text.split("/"))
         found = [words <= own for own in every]
     if not any(found):
-        known = [each for each in dict.fromkeys(names) if each]
-        hint = f"cases: {_listed(known)}" if known else "all runs are of one case: omit --case"
-        raise UsageError(f"no case {printable(text)!r}", hint=hint)
+        refuse_unknown_case(text, [each for each in dict.fromkeys(names) if each])
     return found
+
+
+def refuse_unknown_case(text: str, known: Sequence[str] = ()) -> NoReturn:
+    """Raise the `UsageError` of a case that no run is of; `known` are the names of the cases."""
+    hint = f"cases: {_listed(known)}" if known else "all runs are of one case: omit --case"
+    raise UsageError(f"no case {printable(text)!r}", hint=hint)
 
 
 def case_findings(keys: Iterable[str], runs: Sequence[_Described]) -> list[Finding]:

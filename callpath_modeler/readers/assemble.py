@@ -27,7 +27,11 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
-from callpath_modeler.profile.program import refuse_several_programs
+from callpath_modeler.profile.program import (
+    PROGRAM_KEY,
+    are_named_programs,
+    refuse_several_programs,
+)
 from callpath_modeler.profile.runs import (
     SEVERAL,
     Run,
@@ -326,11 +330,13 @@ def _experiment_of(
 
 def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
     """Return runs with the keys of the metadata that tell cases apart, as `with_cases`."""
-    if not _may_be_of_several_cases(read):
-        return read
-    from callpath_modeler.readers.cases import with_cases
+    if _may_be_of_several_cases(read):
+        from callpath_modeler.readers.cases import with_cases
 
-    return with_cases(read, lambda runs: _points(runs, options), _excluded(options))
+        read = with_cases(read, lambda runs: _points(runs, options), _excluded(options))
+    if any(run.cases for run in read) or not are_named_programs(read):
+        return read
+    return [replace(run, cases=(PROGRAM_KEY,)) for run in read]
 
 
 def _excluded(options: ReadOptions) -> frozenset[str]:

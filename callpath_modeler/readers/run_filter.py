@@ -116,6 +116,8 @@ class RunSelection:
 
     def __init__(self, text: str, cases: Sequence[str] = (), *, if_possible: bool = False) -> None:
         self.if_possible = if_possible
+        self.finds_cases = False
+        """Whether the runs are of several cases, so that the names apply."""
         self.open = parse_conditions(text) if text else []
         """Conditions that have not been applied."""
         self.cases = [*cases]
@@ -144,6 +146,7 @@ class RunSelection:
                     told = condition.as_text()
                     raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
         keys = [*dict.fromkeys(key for run in chosen for key in run.cases)]
+        self.finds_cases = bool(keys)
         for text in self.cases if keys or not self.if_possible else ():
             found = of_case(keys, chosen, text)
             chosen = [run for run, is_chosen in zip(chosen, found, strict=True) if is_chosen]

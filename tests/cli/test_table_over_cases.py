@@ -11,6 +11,7 @@ import shlex
 import pytest
 
 import case_series as cs
+import workflow_files as wf
 
 SIZES = cs.SIZES[:3]
 SCALES = cs.SCALES[:5]
@@ -192,3 +193,31 @@ def test_names_of_hostile_cases_reach_no_output(run, tmp_path):
     assert "\x1b" not in told.out + told.err
     assert told.status == 0
     assert run("rank", path, "--target", TARGET, "--case", "b/c").status == 0
+
+
+def test_two_experiments_are_compared_in_one_case_that_one_of_them_may_have_alone(run, tmp_path):
+    several = WRITERS["names"](tmp_path / "runs", cs.few())
+    alone = WRITERS["names"](tmp_path / "new", cs.runs(("merge",), ("random",), cs.SIZES[:1]))
+    asked = ("diff", several, alone, "--target", TARGET)
+    run(*asked).fails(2, "2 cases of 'kind'")
+    assert "no difference is shown" in run(*asked, "--case", "merge/random").out
+    asked = ("diff", alone, alone, "--target", TARGET)
+    run(*asked, "--case", "merge/random").fails(2, "no case 'merge/random'", "omit --case")
+
+
+@pytest.mark.parametrize("form", ["hatchet", "folded", "speedscope"])
+def test_no_export_is_a_mean_over_cases(run, tmp_path, form):
+    path = WRITERS["names"](tmp_path / "runs", cs.few())
+    run("export", path, "-f", form).fails(2, "2 cases of 'kind'")
+    run("export", path, "--what", "values", "-f", "csv").fails(2, "2 cases of 'kind'")
+
+
+def test_programs_of_different_names_are_cases(run, tmp_path):
+    cases = [wf.case_of(p, name=name) for name in ("Stream", "Solver") for p in wf.SCALES]
+    (tmp_path / "run-report.json").write_text(wf.report(cases))
+    rows = rows_of(run("rank", tmp_path, "--target", 64, "-f", "csv"))
+    assert {row["case"] for row in rows} == {"Stream", "Solver"}
+    run("views", tmp_path, "--target", 64).fails(2, "2 cases of 'program'", "--case Stream")
+    out = run("views", tmp_path, "--target", 64, "--case", "Stream").out
+    assert "Stream" in out
+    assert "Solver" not in out
