@@ -89,6 +89,9 @@ def word_of(text: str) -> NameWord:
     return NameWord.SIZE if "per" in parts or parts[-1] == "size" else NameWord.OTHER
 
 
+_MOST_NAMES = 4096
+"""Number of names whose numbers are remembered, because each case of a series needs them."""
+
 _LONGEST_NAME = 255
 """Maximum number of characters that are read from a name; file systems allow no more."""
 
@@ -151,8 +154,13 @@ def tokens_in(name: str) -> list[NumberToken]:
     >>> [(t.word, t.value) for t in tokens_in("lulesh-16cores-001")]
     [('cores', 16.0), ('', 1.0)]
     """
+    return [*_tokens_of(name)]
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def _tokens_of(name: str) -> tuple[NumberToken, ...]:
     parts = _PARTS.finditer(without_identifiers(name))
-    return list(_tokens([(found.lastgroup or "", found[0]) for found in parts]))
+    return tuple(_tokens([(found.lastgroup or "", found[0]) for found in parts]))
 
 
 def without_identifiers(name: str) -> str:
