@@ -1,4 +1,4 @@
-"""Tables with one column per repetition or per scale, as tables with one row per value."""
+"""Tables with one column per repetition, scale or case, as tables with one row per value."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.readers.tokens import REPETITIONS
+from cpmodel_tables.case_columns import with_rows_of_cases
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.lists import REPETITION
 from cpmodel_tables.title_words import is_cost, plain, scale_name
@@ -36,11 +37,12 @@ def with_long_rows(grid: Grid) -> Grid:
 
     The columns ``run1``, ``run2`` or ``t_1``, ``t_2`` hold repetitions if another column tells the
     scale. The columns ``1``, ``2``, ``4`` or ``p=4``, ``p=8``, ``p=16`` hold scales if no other
-    column tells it, and if none is called a time.
+    column tells it, and if none is called a time. The columns ``time old`` and ``time new`` are of
+    two cases.
     """
     group = _repetitions(grid) or _scales(grid)
     if group is None:
-        return grid
+        return with_rows_of_cases(grid)
     copies, rows = len(group.titles), range(len(grid.lines))
     columns: dict[str, Sequence[object]] = {
         title: [cells[k] for k in rows for _ in range(copies)]
