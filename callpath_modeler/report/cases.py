@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import starmap
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +22,7 @@ from callpath_modeler.report.grouped import labelled, of_group
 from callpath_modeler.report.headline import at_text, beyond, culprit
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.report.ranking_table import growth_range_texts
-from callpath_modeler.units import counted, parameter_value
+from callpath_modeler.units import counted, parameter_value, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.report.invocation import Invocation
@@ -258,8 +257,9 @@ def _columns(
         TextColumn(title, cells, right=title == "runs", droppable=4 * (title == "runs"))
         for title, cells in texts.items()
     ]
-    if len({_scales(each) for each in answers}) > 1:
-        columns.append(TextColumn("scales", [*map(_scales, answers)], right=False, droppable=3))
+    scales = [_scales(each, differing(answers)) for each in answers]
+    if len({*scales}) > 1:
+        columns.append(TextColumn("scales", scales, right=False, droppable=3))
     if not known:
         return columns
     first = known[0]
@@ -318,19 +318,16 @@ def _path(answer: CaseAnswer, style: TextStyle) -> str:
     return "/".join(names if style.full_names else map(short_name, names))
 
 
-def _scales(answer: CaseAnswer) -> str:
-    """Return the scales of a case: ``p = 2 … 64 (6), n = 1000``."""
+def _scales(answer: CaseAnswer, constants: Collection[str]) -> str:
+    """Return the scales of a case, and some constants: ``p = 2 … 64 (6), n = 1000``."""
     experiment = answer.experiment
     varying = (
         f"{each.name} = {parameter_value(each.values[0])} … {parameter_value(each.values[-1])} "
         f"({len(each.values)})"
         for each in experiment.parameters
     )
-    return ", ".join([*varying, *starmap(_setting, experiment.own_constants.items())])
-
-
-def _setting(name: str, value: float) -> str:
-    return f"{name} = {parameter_value(value)}"
+    fixed = {name: value for name, value in experiment.constants.items() if name in constants}
+    return ", ".join([*varying, *([setting_text(fixed)] if fixed else [])])
 
 
 def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
@@ -352,8 +349,8 @@ def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
     if metric.is_time:
         takes = f"{_named(most)} takes longest of {count}: {first}"
         return f"At {at.pop()}, {takes}. {_named(least)} is the fastest: {last}."
-    has = f"{_named(most)} has most {metric.name} of {count}: {first}"
-    return f"At {at.pop()}, {has}. {_named(least)} has least: {last}."
+    has = f"{_named(most)} has the largest value of {count} ({metric.name}): {first}"
+    return f"At {at.pop()}, {has}. {_named(least)} has the smallest: {last}."
 
 
 def _target(answers: Sequence[CaseAnswer]) -> str:
@@ -374,8 +371,16 @@ def _context(answers: Sequence[CaseAnswer]) -> str:
         told.insert(0, f"{metric.name}, {experiment.reduction.words}")
         if not known[0].fitted.is_measured_only and np.isfinite(known[0].target):
             told += [*dict.fromkeys(beyond(each.fitted, each.target) for each in known)][:1]
-    scales = {_scales(each) for each in answers}
+    scales = {_scales(each, differing(answers)) for each in answers}
     return " · ".join([*told, *(scales if len(scales) == 1 else ())])
+
+
+def differing(answers: Sequence[CaseAnswer]) -> frozenset[str]:
+    """Return the names of constants that are not the same in all cases."""
+    values: dict[str, set[float | None]] = {}
+    for name in {name for each in answers for name in each.experiment.constants}:
+        values[name] = {each.experiment.constants.get(name) for each in answers}
+    return frozenset(name for name, found in values.items() if len(found) > 1)
 
 
 def _failures(answers: Sequence[CaseAnswer]) -> list[str]:

@@ -10,12 +10,14 @@ import numpy as np
 
 from callpath_modeler.readers.titles import is_rate
 from cpmodel_tables.grid import Grid
+from cpmodel_tables.part_columns import values_of_program
 from cpmodel_tables.title_words import (
     CALL_PATHS,
     LIKE_REGIONS,
     Place,
     is_activity,
     is_cost,
+    may_name_a_case,
     place_of,
     plain,
     scale_name,
@@ -70,10 +72,12 @@ def _times_of_cases(grid: Grid) -> list[_Column] | None:
     has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
     if len(costs) < 2 or has_paths or not any(map(scale_name, grid.columns)):
         return None
-    if any(place_of(title) is not Place.PART or is_activity(title) for title in costs):
+    if not {*map(place_of, costs)} <= {Place.PART, Place.TOTAL} or any(map(is_activity, costs)):
         return None
     found = _split(costs)
-    if found is None or any(is_activity(column.own) for column in found):
+    if len(costs) > 2 and len(values_of_program(grid, costs).parts) > 1:
+        return None
+    if found is None or not all(may_name_a_case(w) for c in found for w in c.own.split()):
         return None
     words = {*plain(_BRACKETS.sub("", found[0].common)).split()}
     is_free = found[0].common not in grid.columns and not any(map(grid.units.get, costs))

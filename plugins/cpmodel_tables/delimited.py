@@ -15,6 +15,7 @@ from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
 from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
+from cpmodel_tables.google_benchmark import with_benchmarks
 from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
 from cpmodel_tables.layout import is_table, may_be_table
 from cpmodel_tables.number_columns import with_numbers
@@ -146,7 +147,7 @@ class _Delimited:
         if not self._lines:
             raise without_rows(self._path)
         grid = Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
-        return with_long_rows(with_numbers(without_footers(grid)))
+        return with_long_rows(with_numbers(with_benchmarks(without_footers(grid))))
 
     def _is_comment(self, row: Sequence[str]) -> bool:
         """Return whether a row of another length is a comment."""

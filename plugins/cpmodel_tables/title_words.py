@@ -78,7 +78,7 @@ _ACTIVITIES = frozenset(
     {"comp", "compute", "computation", "calc", "comm", "communication", "mpi", "io", "wait",
      "waiting", "sync", "barrier", "halo", "exchange", "init", "initialization", "setup", "solve",
      "assembly", "fft", "force", "forces", "pair", "neigh", "kspace", "output", "overhead", "other",
-     "rest", "finalize", "idle", "transfer", "copy"}
+     "rest", "finalize", "idle", "transfer", "copy", "bond", "modify", "neighbor"}
 )  # fmt: skip
 """Titles of parts of the run time, also without a unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
@@ -263,6 +263,16 @@ def is_activity(title: str) -> bool:
     """
     words = {*plain(title).split()}
     return bool(words) and words <= _ACTIVITIES
+
+
+def may_name_a_case(word: str) -> bool:
+    """Return whether a word of the title of a time has no known meaning, as ``old`` and ``gcc``.
+
+    >>> [may_name_a_case(word) for word in ("old", "gcc", "total", "cpu", "max", "comm")]
+    [True, True, False, False, False, False]
+    """
+    known = _TIMES | _OF_PROCESSORS | _PARTIAL | _MODELS | _ACTIVITIES
+    return word.lower() not in known
 
 
 def part_name(title: str) -> str:
