@@ -95,8 +95,7 @@ def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnR
     reason, shown = _REASONS[place_of(title)], printable(title)
     if plain(title) in words.VALUES:
         reason = "the title names values"
-    if title in grid.sums:
-        reason = "the sum of the parts, because no column is the run time"
+    reason = grid.derived.get(title, reason)
     if layout.metric is not None or metric.name == default:
         return ColumnRole(shown, "default metric", reason)
     return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

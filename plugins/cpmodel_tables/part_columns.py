@@ -36,6 +36,8 @@ _OF_PROGRAM = {Place.TOTAL, Place.TIME}
 
 TIME = "time (s)"
 """Title of the sum of the parts, if no column is the run time."""
+_COSTS = {"speedup": "relative time", "efficiency": "relative core time"}
+"""Title of the cost of a rate, by a word of the rate."""
 OTHER = "other"
 """Name of the rest of the run time."""
 
@@ -107,7 +109,39 @@ def with_sum_of_parts(grid: Grid) -> Grid:
         return grid
     total = np.sum([seconds(grid, title) for title in parts], axis=0)
     columns = {**grid.columns, TIME: total.tolist()}
-    return replace(grid, columns=columns, sums=grid.sums | {TIME})
+    reason = "the sum of the parts, because no column is the run time"
+    return replace(grid, columns=columns, derived={**grid.derived, TIME: reason})
+
+
+def with_cost_of_rate(grid: Grid) -> Grid:
+    """Return a table with a cost, if it has only speedups or efficiencies: models are of costs.
+
+    The time relative to the smallest run is the inverse of the speedup, and the time of all cores
+    for the same work is that of the efficiency. Predicted efficiencies could rise beyond the data.
+    """
+    numeric = [title for title in grid.columns if grid.is_numeric(title)]
+    titles = {plain(title) for title in grid.columns}
+    scale = next((title for title in numeric if scale_name(title)), None)
+    known = [title for title in numeric if is_cost(title) and place_of(title) is not Place.MODEL]
+    if scale is None or known or not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS}):
+        return grid
+    for word, cost in _COSTS.items():
+        for title in numeric:
+            if word in plain(title).replace("speed up", "speedup").split():
+                return _with_inverse(grid, title, scale, cost)
+    return grid
+
+
+def _with_inverse(grid: Grid, title: str, scale: str, cost: str) -> Grid:
+    """Return a table with a further column: the values at the smallest scale over all values."""
+    values, at = grid.numbers(title), grid.numbers(scale)
+    first = values[at == np.nanmin(at)]
+    if place_of(title) is Place.MODEL or cost in grid.columns or not (values > 0).all():
+        return grid
+    columns = {**grid.columns, cost: (first.mean() / values).tolist()}
+    reason = f"the inverse of {title}, because no column is a time"
+    derived = {**grid.derived, cost: reason}
+    return replace(grid, columns=columns, units={**grid.units, cost: "1"}, derived=derived)
 
 
 def rest_of(grid: Grid, total: str, parts: Sequence[str]) -> FloatArray:

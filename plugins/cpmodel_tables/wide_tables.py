@@ -12,7 +12,7 @@ from callpath_modeler.readers.tokens import REPETITIONS
 from cpmodel_tables.case_columns import with_rows_of_cases
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.lists import REPETITION
-from cpmodel_tables.part_columns import with_sum_of_parts
+from cpmodel_tables.part_columns import with_cost_of_rate, with_sum_of_parts
 from cpmodel_tables.title_words import is_cost, plain, scale_name
 
 _NUMBERED = re.compile(r"([A-Za-z][A-Za-z _-]*?)[\s_#-]*(\d{1,4})\s*([\[(][^\[(\])]*[\])])?")
@@ -43,7 +43,7 @@ def with_long_rows(grid: Grid) -> Grid:
     """
     group = _repetitions(grid) or _scales(grid)
     if group is None:
-        return with_sum_of_parts(with_rows_of_cases(grid))
+        return with_cost_of_rate(with_sum_of_parts(with_rows_of_cases(grid)))
     copies, rows = len(group.titles), range(len(grid.lines))
     columns: dict[str, Sequence[object]] = {
         title: [cells[k] for k in rows for _ in range(copies)]

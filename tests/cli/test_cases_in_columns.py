@@ -170,3 +170,28 @@ def test_a_letter_in_the_folder_of_all_runs_is_no_parameter(tmp_path, folder):
     experiment = loading.load(tmp_path / folder)
     assert [parameter.name for parameter in experiment.parameters] == ["p"]
     assert experiment.constants == {}
+
+
+@pytest.mark.parametrize(
+    ("title", "metric", "truth"),
+    [
+        ("efficiency", "relative core time", lambda p: 1 + 0.02 * p),
+        ("Efficiency (%)", "relative core time", lambda p: 1 + 0.02 * p),
+        ("Speed-up", "relative time", lambda p: 1 / p + 0.02),
+    ],
+)
+def test_rates_alone_are_predicted_by_the_cost_that_they_stand_for(
+    write, run, title, metric, truth
+):
+    costs = [truth(p) / truth(1) for p in SCALES]
+    factor = 100 if "%" in title else 1
+    path = write(table(f"p,{title}", SCALES, [f"{factor / cost:.6f}" for cost in costs]))
+    experiment = loading.load(path)
+    assert experiment.metric().name == metric
+    assert experiment.values(metric)[0] == pytest.approx(costs, rel=1e-5)
+    answer = run("rank", path, "--target", "64", "-f", "csv")
+    (row,) = csv.DictReader(io.StringIO(answer.out))
+    predicted = float(row["value_at_target[1]"])
+    assert predicted == pytest.approx(truth(64) / truth(1), rel=0.1)
+    (told,) = [line for line in run("info", path).out.splitlines() if line.startswith(metric)][-1:]
+    assert "the inverse of" in told
