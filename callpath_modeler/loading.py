@@ -62,6 +62,7 @@ from callpath_modeler.readers.assemble import (
     assemble_groups,
     assemble_outcomes,
     outcomes_of,
+    refuse_several_tools,
     without_repeats,
 )
 from callpath_modeler.readers.base import (
@@ -428,6 +429,7 @@ def load_parts(
     def divided(runs: list[ReadRun]) -> list[list[ReadRun]]:
         nonlocal is_key
         chosen = selection.by_metadata(runs)
+        refuse_several_tools(chosen)
         groups = {"": chosen}
         if is_key := group_by is not None and is_metadata(chosen, group_by):
             groups = _divided(chosen, _told(chosen, group_by))

@@ -297,7 +297,7 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
 def _experiment_of(
     read: list[ReadRun], options: ReadOptions, findings: list[Finding]
 ) -> Experiment:
-    _refuse_mixture(read)
+    refuse_several_tools(read)
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
     keys = varying_keys((key for run in read for key in run.cases), read)
@@ -483,7 +483,8 @@ def _require_units(read: Sequence[ReadRun], options: ReadOptions) -> None:
             raise unknown_metric(name, known)
 
 
-def _refuse_mixture(read: Sequence[ReadRun]) -> None:
+def refuse_several_tools(read: Sequence[ReadRun]) -> None:
+    """Raise `DataError` if profiles are of several tools, or only some are post-processed."""
     readers = sorted({run.reader for run in read})
     if len(readers) > 1:
         raise DataError(
