@@ -107,7 +107,7 @@ class Study(HtmlReprMixin):
             self._experiments[self.load_options.read.metrics] = known
 
     def __repr__(self) -> str:
-        return f"<Study of {', '.join(map(str, self.sources)) or self.experiment().name}>"
+        return f"<Study of {', '.join(map(str, self.sources)) or self.runs().name}>"
 
     def reading(self, **changes: Any) -> Study:
         """Return the study of the same sources that is read with other options.

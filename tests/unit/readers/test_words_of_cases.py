@@ -10,6 +10,7 @@ from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.pipeline import fit
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.readers.cases import words_of
+from callpath_modeler.study import Study
 
 CASES = {"bitonic/random", "bitonic/reverse", "merge/random", "merge/reverse"}
 
@@ -130,3 +131,18 @@ def test_runs_of_one_case_are_numbered_apart_from_those_of_others(tmp_path):
     experiment = load(folder)
     assert {*experiment.cases} == CASES
     assert max(run.repetition for run in experiment.runs) == 2
+
+
+def test_a_study_has_one_study_for_each_case(series):
+    folder = series("{a}-{i}-p{p}-r{r}")
+    whole = load(folder)
+    for study in (Study(folder), Study(whole)):
+        assert "bitonic" in study._repr_html_()
+        assert "Study" in repr(study)
+        with pytest.raises(UsageError, match="2 cases of 'kind'"):
+            study.experiment()
+        cases = study.cases()
+        assert {*cases} == CASES
+        for name, one in cases.items():
+            alone = Study(folder, LoadOptions(case=name)).ranking(target=256)
+            assert one.ranking(target=256).total == alone.total
