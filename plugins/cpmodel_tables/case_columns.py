@@ -66,8 +66,10 @@ def with_rows_of_cases(grid: Grid) -> Grid:
 
 def _times_of_cases(grid: Grid) -> list[_Column] | None:
     """Return the columns of times if they are of several cases, and no other column is a time."""
-    numeric = [title for title in grid.columns if grid.is_numeric(title)]
-    costs = [title for title in numeric if is_cost(title) and place_of(title) is not Place.MODEL]
+    costs = [t for t in grid.columns if is_cost(t) and place_of(t) is not Place.MODEL]
+    if len(costs) < 2:
+        return None
+    costs = [title for title in costs if grid.is_numeric(title)]
     titles = {plain(title) for title in grid.columns}
     has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
     if len(costs) < 2 or has_paths or not any(map(scale_name, grid.columns)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.readers.titles import read_title
+from callpath_modeler.readers.titles import is_rate, read_title
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.notations import TIMES
 from cpmodel_tables.title_words import (
@@ -100,6 +100,8 @@ def with_sum_of_parts(grid: Grid) -> Grid:
     """Return a table with the run time, if all its times are parts: the sum of the parts."""
     if not any(map(scale_name, grid.columns)) or TIME in grid.columns:
         return grid
+    if sum(map(is_activity, grid.columns)) < 2:
+        return grid
     numeric = [title for title in grid.columns if grid.is_numeric(title)]
     costs = [title for title in numeric if is_cost(title) and place_of(title) is not Place.MODEL]
     titles = {plain(title) for title in grid.columns}
@@ -119,6 +121,8 @@ def with_cost_of_rate(grid: Grid) -> Grid:
     The time relative to the smallest run is the inverse of the speedup, and the time of all cores
     for the same work is that of the efficiency. Predicted efficiencies could rise beyond the data.
     """
+    if not any(map(is_rate, grid.columns)):
+        return grid
     numeric = [title for title in grid.columns if grid.is_numeric(title)]
     titles = {plain(title) for title in grid.columns}
     scale = next((title for title in numeric if scale_name(title)), None)

@@ -207,6 +207,7 @@ def unit_of_time(title: str) -> str:
     return next((note for note in notes if note in TIMES and note not in {"m", "d"}), "")
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def place_of(title: str) -> Place:
     """Return the place of a column of values in a table without call paths.
 
@@ -255,6 +256,7 @@ def is_model(title: str) -> bool:
     return bool(words & _MODELS) and words <= _MODELS | _OF_MODELS
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_activity(title: str) -> bool:
     """Return whether a title names only a part of the run time, such as ``comm``.
 
