@@ -47,7 +47,7 @@ def refuse_for_cases(parts: Parts, given: Mapping[str, object]) -> None:
 def ranked_cases(
     parts: Parts, question: Question, chosen: Callable[[Ranking], IntArray] | None
 ) -> list[CaseAnswer]:
-    """Return the ranking of each case at the target, or the reason why there is none.
+    """Return the ranking of each case at the target, or the error in its place.
 
     Parameters
     ----------

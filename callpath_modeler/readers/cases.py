@@ -155,7 +155,7 @@ def _pieces(name: str) -> list[str]:
 
 
 def _recurring(columns: Mapping[str, list[str]], but: str | None = None) -> dict[str, list[str]]:
-    """Return the columns whose texts all recur in several runs; `but` is no text."""
+    """Return the columns whose texts all recur in several runs. `but` stands for no text."""
     found = {}
     for key, texts in columns.items():
         count = Counter(text for text in texts if text != but)

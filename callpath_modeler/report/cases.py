@@ -41,7 +41,7 @@ class CaseAnswer(Struct, frozen=True, eq=False):
     group : value of the group of runs; "" = there are no groups
     name : name of the case; "" = the group has one case
     experiment : the runs of the case
-    found : the ranking; or the reason why there is none
+    found : the ranking, or the error in its place
     row : the call path to name; -1 = none
     findings : findings about the case
     """
@@ -60,7 +60,7 @@ class CaseAnswer(Struct, frozen=True, eq=False):
 
     @property
     def error(self) -> str:
-        """The reason why there is no ranking; "" = there is one."""
+        """Message of the error in place of a ranking; "" = no error."""
         return self.found.message if isinstance(self.found, CallpathModelerError) else ""
 
     @property
@@ -139,7 +139,7 @@ def answer_of(
 def in_order(answers: Sequence[CaseAnswer]) -> list[CaseAnswer]:
     """Return the answers in the order of the cost at the target, the largest first.
 
-    At infinity, the order is that of the growth. Groups stay in their order. Cases without an
+    At infinity, the growth decides. Groups stay in their order. Cases without an
     answer come last.
     """
     groups = [*dict.fromkeys(each.group for each in answers)]
@@ -363,7 +363,7 @@ def _named(answer: CaseAnswer) -> str:
 
 
 def _context(answers: Sequence[CaseAnswer]) -> str:
-    """Return a one-line description of what is the same in all cases."""
+    """Return one line about the runs of all cases: metric, number, target and scales."""
     known = [each.ranking for each in answers if each.ranking is not None]
     told = [counted(sum(len(each.experiment.runs) for each in answers), "run")]
     if known:

@@ -34,8 +34,8 @@ class _Name(Struct, frozen=True):
 def with_benchmarks(grid: Grid) -> Grid:
     """Return a table with columns for the parts of names, if Google Benchmark wrote it.
 
-    Statistics over repetitions and failed benchmarks are left out. The number of iterations is no
-    parameter, and the times are those of one iteration.
+    Statistics over repetitions and failed benchmarks are left out. Times are per iteration, so the
+    number of iterations is left out as well.
 
     Raises
     ------

@@ -118,8 +118,8 @@ def with_sum_of_parts(grid: Grid) -> Grid:
 def with_cost_of_rate(grid: Grid) -> Grid:
     """Return a table with a cost, if it has only speedups or efficiencies: models are of costs.
 
-    The time relative to the smallest run is the inverse of the speedup, and the time of all cores
-    for the same work is that of the efficiency. Predicted efficiencies could rise beyond the data.
+    The inverse of the speedup is the time relative to the smallest run. The inverse of the
+    efficiency is the time of all cores for the same work. Predicted efficiencies could rise.
     """
     if not any(map(is_rate, grid.columns)):
         return grid
