@@ -109,7 +109,8 @@ def with_sum_of_parts(grid: Grid) -> Grid:
     has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
     if has_paths or not costs or len(parts) < 2 or not {*costs} <= {*parts}:
         return grid
-    total = np.sum([seconds(grid, title) for title in parts], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum([seconds(grid, title) for title in parts], axis=0)
     columns = {**grid.columns, TIME: total.tolist()}
     reason = "the sum of the parts, because no column is the run time"
     return replace(grid, columns=columns, derived={**grid.derived, TIME: reason})
@@ -139,10 +140,12 @@ def with_cost_of_rate(grid: Grid) -> Grid:
 def _with_inverse(grid: Grid, title: str, scale: str, cost: str) -> Grid:
     """Return a table with a further column: the values at the smallest scale over all values."""
     values, at = grid.numbers(title), grid.numbers(scale)
-    first = values[at == np.nanmin(at)]
-    if place_of(title) is Place.MODEL or cost in grid.columns or not (values > 0).all():
+    is_usable = bool((values > 0).all() and np.isfinite(at).all())
+    if place_of(title) is Place.MODEL or cost in grid.columns or not is_usable:
         return grid
-    columns = {**grid.columns, cost: (first.mean() / values).tolist()}
+    with np.errstate(over="ignore", invalid="ignore"):
+        costs = values[at == at.min()].mean() / values
+    columns = {**grid.columns, cost: costs.tolist()}
     reason = f"the inverse of {title}, because no column is a time"
     derived = {**grid.derived, cost: reason}
     return replace(grid, columns=columns, units={**grid.units, cost: "1"}, derived=derived)

@@ -166,9 +166,7 @@ def with_rows_of_cases(grid: Grid) -> Grid:
 def _times_of_cases(grid: Grid) -> list[_Column] | None:
     """Return the columns of times if they are of several cases, and no other column is a time."""
     costs = [t for t in grid.columns if is_cost(t) and place_of(t) is not Place.MODEL]
-    if len(costs) < 2:
-        return None
-    costs = [title for title in costs if grid.is_numeric(title)]
+    costs = [title for title in costs if len(costs) > 1 and grid.is_numeric(title)]
     titles = {plain(title) for title in grid.columns}
     has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
     if len(costs) < 2 or has_paths or not any(map(scale_name, grid.columns)):
@@ -176,13 +174,19 @@ def _times_of_cases(grid: Grid) -> list[_Column] | None:
     if not {*map(place_of, costs)} <= {Place.PART, Place.TOTAL} or any(map(is_activity, costs)):
         return None
     found = _split(costs)
-    if len(costs) > 2 and len(values_of_program(grid, costs).parts) > 1:
+    if len(costs) > 2 and _are_parts(grid, costs):
         return None
     if found is None or not all(may_name_a_case(w) for c in found for w in c.own.split()):
         return None
     words = {*plain(_BRACKETS.sub("", found[0].common)).split()}
     is_free = found[0].common not in grid.columns and not any(map(grid.units.get, costs))
     return found if is_free and words and words <= _OF_TIMES else None
+
+
+def _are_parts(grid: Grid, titles: Sequence[str]) -> bool:
+    """Return whether one of the times is the sum of others."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return len(values_of_program(grid, titles).parts) > 1
 
 
 def _rates_of_cases(grid: Grid, cases: Sequence[str]) -> list[list[_Column]]:
