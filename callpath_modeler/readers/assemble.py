@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -78,6 +79,8 @@ if TYPE_CHECKING:
 
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 """Translation that removes digits."""
+_ZERO = re.compile(r"(?<![0-9.])0(?![0-9.])")
+"""The number 0, from which names may count kinds of runs."""
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
 """Ratio of the sum of maxima to the total from which on a finding is reported."""
@@ -333,7 +336,8 @@ def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
     if _may_be_of_several_cases(read):
         from callpath_modeler.readers.cases import with_cases
 
-        read = with_cases(read, lambda runs: _points(runs, options), _excluded(options))
+        stated = options.parameter_sources.keys()
+        read = with_cases(read, lambda runs: _points(runs, options), _excluded(options), stated)
     if any(run.cases for run in read) or not are_named_programs(read):
         return read
     return [replace(run, cases=(PROGRAM_KEY,)) for run in read]
@@ -350,6 +354,8 @@ def _may_be_of_several_cases(read: Sequence[ReadRun]) -> bool:
     if any(run.cases for run in read):
         return True
     if len({str(run.file.path).translate(_DIGITS) for run in read}) > 1:
+        return True
+    if any(_ZERO.search(str(run.file.path)) for run in read):
         return True
     keys = dict.fromkeys(key for run in read for key in run.metadata)
     return any(

@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import islice
 
 from callpath_modeler.profile.runs import names_a_case
-from callpath_modeler.readers.columns import different_names, kinds_of
+from callpath_modeler.readers.columns import columns_of, different_names, kinds_of
 from callpath_modeler.readers.run_provenance import is_number, is_of_chance
 from callpath_modeler.readers.runs import ReadRun
-from callpath_modeler.readers.tokens import without_identifiers
+from callpath_modeler.readers.tokens import NameWord, without_identifiers
 
 _KIND = "kind"
 """Key of the metadata for the word in the name of a run that names its kind."""
@@ -28,7 +28,10 @@ Points = Callable[[Sequence[ReadRun]], Sequence[Hashable]]
 
 
 def with_cases(
-    read: list[ReadRun], points: Points, excluded: Collection[str] = ()
+    read: list[ReadRun],
+    points: Points,
+    excluded: Collection[str] = (),
+    parameters: Collection[str] = (),
 ) -> list[ReadRun]:
     """Return runs with the keys of the metadata that tell cases apart.
 
@@ -40,8 +43,9 @@ def with_cases(
     read : the runs
     points : returns the scale of each run, or anything that is equal for repetitions
     excluded : keys that tell no cases apart, because the user says so
+    parameters : names of parameters that the user states
     """
-    read = _with_kinds(read)
+    read = _with_numbered_kinds(_with_kinds(read), parameters)
     keys = dict.fromkeys(key for run in read for key in run.cases)
     texts = {key: [run.metadata.get(key, "") for run in read] for key in keys}
     words = _words(read)
@@ -77,6 +81,36 @@ def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
         )
         for run, (word, names) in zip(read, kinds, strict=True)
     ]
+
+
+def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> list[ReadRun]:
+    """Return runs with the numbers of their names that count kinds from 0: ``i0``, ``i1``, ``i2``.
+
+    A size or a number of workers is not 0, and models need positive values.
+    """
+    if not _have_names(read) or any(run.file.is_explicit for run in read):
+        return read
+    for column in columns_of([run.file.components for run in read]):
+        number = Counter(column.values)
+        counts = {*number} == {float(k) for k in range(len(number))}
+        is_named = names_a_case(column.label) or (len(column.label) == 1 and column.label != "t")
+        is_kind = column.joined and is_named and column.word in {NameWord.SIZE, NameWord.OTHER}
+        if not counts or not is_kind or len(number) < 2 or column.label in parameters:
+            continue
+        if min(number.values()) < 2 or any(_KIND in run.metadata for run in read):
+            continue
+        sign = re.compile(rf"(?<![A-Za-z]){re.escape(column.label)}[-_.=:]?\d+")
+        texts = [f"{column.label}{value:.0f}" for value in column.values if value is not None]
+        return [
+            replace(
+                run,
+                metadata={_KIND: text, **run.metadata},
+                file=replace(run.file, names=tuple(sign.sub("", n) for n in run.file.components)),
+                cases=(*run.cases, _KIND),
+            )
+            for run, text in zip(read, texts, strict=True)
+        ]
+    return read
 
 
 def _have_names(read: Sequence[ReadRun]) -> bool:
