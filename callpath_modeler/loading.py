@@ -43,6 +43,12 @@ from callpath_modeler.profile.pruning import (
     merge_into_callers,
     refuse_unnamed,
 )
+from callpath_modeler.profile.runs import (
+    case_keys,
+    case_names,
+    of_case,
+    refuse_unknown_case,
+)
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,
@@ -56,6 +62,7 @@ from callpath_modeler.readers.assemble import (
     assemble_groups,
     assemble_outcomes,
     outcomes_of,
+    refuse_several_tools,
     without_repeats,
 )
 from callpath_modeler.readers.base import (
@@ -104,6 +111,8 @@ class LoadOptions:
         verdicts name it
     define : a metric by a formula, or several, such as ``"ipc = instructions / cycles"``; a formula
         uses measured metrics and earlier definitions
+    case : name of a case, such as ``"quick/random"``, or one word of it, such as ``"quick"``; of
+        several, all must hold
     """
 
     read: ReadOptions = field(default_factory=ReadOptions)
@@ -116,12 +125,13 @@ class LoadOptions:
     preset: frozenset[str] = frozenset()
     beside: Mapping[str, Omission] = field(default_factory=dict)
     define: str | Sequence[str] = ()
+    case: str | Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_type(self.read, ReadOptions, "read")
         for name in ("where", "name_pattern", "reader"):
             check_type(getattr(self, name), (str, NoneType), name)
-        for name in ("ignore", "hide", "define"):
+        for name in ("ignore", "hide", "define", "case"):
             patterns = getattr(self, name)
             # A string would be split into characters.
             patterns = (patterns,) if isinstance(patterns, str) else patterns
@@ -159,7 +169,7 @@ class LoadOptions:
 
     def of_another(self) -> LoadOptions:
         """Return the options for a second experiment, in which patterns may select nothing."""
-        return replace(self, preset=self.preset | {"--ignore", "--hide", DEFINE})
+        return replace(self, preset=self.preset | {"--ignore", "--hide", "--case", DEFINE})
 
     def with_requirements(self) -> LoadOptions:
         """Return the options to read requirements (visits, bytes, operations) as well."""
@@ -201,7 +211,7 @@ def load(
     """
     check_type(options, (LoadOptions, NoneType), "options")
     options = options or LoadOptions()
-    selection = RunSelection(options.where)
+    selection = _selection_of(options)
     whole = _whole(sources, options, selection, progress)
     _refuse_unnamed([whole], options)
     return _chosen(whole, options, selection)
@@ -216,7 +226,7 @@ def selected(experiment: Experiment, options: LoadOptions) -> Experiment:
         As in `load`.
     """
     _refuse_unnamed([experiment], options)
-    return _chosen(experiment, options, RunSelection(options.where))
+    return _chosen(experiment, options, _selection_of(options))
 
 
 def defining(experiment: Experiment, options: LoadOptions) -> Experiment:
@@ -317,7 +327,7 @@ def load_shards(
     if DEFINE in asked:
         defined = (*asked[DEFINE].split("\n"), *options.define)
         options = replace(options, define=tuple(dict.fromkeys(defined)))
-    selection = RunSelection(options.where)
+    selection = _selection_of(options)
     whole = assemble_outcomes(
         outcomes, options.read, opened[0][1].findings, select=selection.by_metadata
     )
@@ -371,34 +381,39 @@ def load_both(
     options: LoadOptions,
     progress: Progress | None = None,
 ) -> tuple[Experiment, Experiment]:
-    """Return two experiments; a pattern of excluded call paths may match nothing in one of them."""
-    selections = RunSelection(options.where), RunSelection(options.where)
+    """Return two experiments; a pattern or the name of a case may match nothing in one of them."""
+    lenient = replace(options, preset=options.preset | {"--case"})
+    selections = _selection_of(lenient), _selection_of(lenient)
     first = _whole(base, options, selections[0], progress)
     second = _whole(new, options, selections[1], progress)
+    is_wrong = "--case" not in options.preset and not any(each.finds_cases for each in selections)
+    if options.case and is_wrong:
+        refuse_unknown_case(options.case[0])
     first, second = _alike(first, second), _alike(second, first)
     _refuse_unnamed([first, second], options)
     return _chosen(first, options, selections[0]), _chosen(second, options, selections[1])
 
 
-def load_groups(
+def load_parts(
     sources: Sequence[str | Path],
-    name: str,
     options: LoadOptions,
+    group_by: str | None = None,
     progress: Progress | None = None,
-) -> dict[str, Experiment]:
-    """Return one experiment for the runs of each value of a metadata key or a parameter.
+) -> dict[tuple[str, str], Experiment]:
+    """Return one experiment for each group of runs, and for each case in it.
 
     Parameters
     ----------
     sources : sources, as for `load`
-    name : key of the metadata, in any case, or a parameter
     options : options of loading
+    group_by : key of the metadata, in any case, or a parameter; None = all runs are one group
     progress : called with the number of files that are read, and of all files
 
     Returns
     -------
     dict
-        Experiments by value as text; numbers come before words, ascending.
+        Experiments by the value of the group and the name of the case. Numbers come before words,
+        ascending. Without groups, and in a group of one case, the texts are empty.
 
     Raises
     ------
@@ -407,41 +422,97 @@ def load_groups(
     DataError
         If some runs lack it.
     """
-    selection = RunSelection(options.where)
-    values: list[str] = []
+    selection = _selection_of(options)
+    names: list[tuple[str, str]] = []
+    is_key = False
 
-    def groups(runs: list[ReadRun]) -> list[list[ReadRun]]:
+    def divided(runs: list[ReadRun]) -> list[list[ReadRun]]:
+        nonlocal is_key
         chosen = selection.by_metadata(runs)
-        if not is_metadata(chosen, name):
-            return [chosen]
-        told = [metadata_value(run, name) or None for run in chosen]
-        values.extend(_distinct_values(name, told))
-        return [[run for run, of in zip(chosen, told, strict=True) if of == v] for v in values]
+        refuse_several_tools(chosen)
+        groups = {"": chosen}
+        if is_key := group_by is not None and is_metadata(chosen, group_by):
+            groups = _divided(chosen, _told(chosen, group_by))
+        parts = {
+            (value, case): some
+            for value, of in groups.items()
+            for case, some in _divided(of, case_names(_keys(of), of)).items()
+        }
+        names.extend(parts)
+        return [*parts.values()]
 
     paths = _expand(sources)
     if any(store.is_stored(path) for path in paths):
         experiments = [_whole(sources, options, selection, progress)]
+        names.append(("", ""))
     else:
         registry = Registry.of_installed(options.reader)
         findings: list[Finding] = []
         files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+        found = assemble_groups(
+            files, registry, options.read_with_operands, progress, groups=divided
+        )
         experiments = [
-            _with_beside(replace(each, findings=(*findings, *each.findings)), options)
-            for each in assemble_groups(
-                files, registry, options.read_with_operands, progress, groups=groups
-            )
+            _as_read(replace(each, findings=(*findings, *each.findings)), options) for each in found
         ]
     _refuse_unnamed(experiments, options)
-    if values:
-        return {
-            value: _chosen(each, options, selection)
-            for value, each in zip(values, experiments, strict=True)
-        }
-    whole = _chosen(experiments[0], options, selection)
-    told = _values_of_runs(whole, name)
-    parts = {v: whole.where(np.array([of == v for of in told])) for v in
-             _distinct_values(name, told)}  # fmt: skip
+    chosen = {
+        name: _chosen(each, options, selection)
+        for name, each in zip(names, experiments, strict=True)
+    }
+    if group_by is None or is_key:
+        return chosen
+    return {
+        (value, case): part
+        for (_, case), each in chosen.items()
+        for value, part in _by_value(each, group_by).items()
+    }
+
+
+def parts_of(
+    experiment: Experiment, group_by: str | None = None
+) -> dict[tuple[str, str], Experiment]:
+    """Return one experiment for each group and case of an experiment in memory, as `load_parts`."""
+    groups = {"": experiment} if group_by is None else _by_value(experiment, group_by)
+    return {
+        (value, case): part
+        for value, each in groups.items()
+        for case, part in _split(each, each.cases_of_runs()).items()
+    }
+
+
+def _by_value(experiment: Experiment, name: str) -> dict[str, Experiment]:
+    """Return the runs of each value of a parameter or of an entry of the metadata."""
+    told = _values_of_runs(experiment, name)
+    _distinct_values(name, told)
+    return _split(experiment, [value or "" for value in told])
+
+
+def _split(experiment: Experiment, texts: Sequence[str]) -> dict[str, Experiment]:
+    """Return the runs of each text, in the order of the texts."""
+    values = sorted({*texts}, key=natural_order)
+    if len(values) < 2:
+        return dict.fromkeys(values, experiment)
+    parts = {v: experiment.where(np.array([text == v for text in texts])) for v in values}
     return {value: with_coverage_of(with_scaling_of(part)) for value, part in parts.items()}
+
+
+def _divided(runs: Sequence[ReadRun], texts: Sequence[str]) -> dict[str, list[ReadRun]]:
+    """Return the runs of each text, in the order of the texts."""
+    pairs = [*zip(runs, texts, strict=True)]
+    values = sorted({*texts}, key=natural_order)
+    return {value: [run for run, text in pairs if text == value] for value in values}
+
+
+def _keys(runs: Sequence[ReadRun]) -> list[str]:
+    return [*dict.fromkeys(key for run in runs for key in run.cases)]
+
+
+def _told(runs: Sequence[ReadRun], name: str) -> list[str]:
+    """Return the value of an entry of the metadata of each run, or raise an error."""
+    told = [metadata_value(run, name) or None for run in runs]
+    _distinct_values(name, told)
+    return [value or "" for value in told]
 
 
 def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
@@ -476,6 +547,11 @@ def _distinct_values(name: str, told: Sequence[str | None]) -> list[str]:
     return values
 
 
+def _selection_of(options: LoadOptions) -> RunSelection:
+    """Return the selection of runs; a case of a configuration file may not apply."""
+    return RunSelection(options.where, options.case, if_possible="--case" in options.preset)
+
+
 def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> None:
     """Raise an error if a pattern matches no call path of any experiment."""
     ignored = () if "--ignore" in options.preset else options.ignore
@@ -508,6 +584,11 @@ def _whole(
     experiment = assemble(files, registry, read, progress, select=selection.by_metadata)
     if findings:
         experiment = replace(experiment, findings=(*findings, *experiment.findings))
+    return _as_read(experiment, options)
+
+
+def _as_read(experiment: Experiment, options: LoadOptions) -> Experiment:
+    """Return an experiment of profiles that says how the options restricted its reading."""
     condition = _ranks_text(options.read.processes)
     experiment = _with_processes(experiment, condition) if condition else experiment
     return _with_beside(experiment, options)
@@ -516,7 +597,7 @@ def _whole(
 def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelection) -> Experiment:
     """Return the selected runs and call paths."""
     omissions = _left_out(experiment, selection)
-    kept = _kept(experiment, selection) if selection.open else None
+    kept = _kept(experiment, selection) if selection.open or selection.cases else None
     if kept is not None:
         omissions = _with_runs(experiment, omissions, kept)
     if omissions != experiment.omissions:
@@ -677,6 +758,9 @@ def _kept(experiment: Experiment, selection: RunSelection) -> BoolArray:
                 f"no parameter {name!r} in --where, and no such metadata",
                 hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
             )
+    of_cases = case_keys(experiment.findings)
+    for text in selection.cases if of_cases or not selection.if_possible else ():
+        keep &= of_case(of_cases, runs, text)
     if not keep.any():
         told = ",".join(f"{c.name}{c.sign}{c.text}" for c in selection.open)
         raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
@@ -700,7 +784,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
     """
     registry = Registry.of_installed(options.reader)
     files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
-    select = RunSelection(options.where).by_metadata
+    select = _selection_of(options).by_metadata
     experiment = assemble(files, registry, options.read, select=select)
     of_names = [p.name for p in experiment.parameters if p.origin == "name"]
     of_names += [name for name in experiment.constants if name not in FROM_PROFILE]

@@ -21,9 +21,16 @@ from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.analysis.scale_pairs import Pair, with_pairs
 from callpath_modeler.argument_checks import parse_enum
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions, defining, load, load_both, load_groups
+from callpath_modeler.loading import (
+    LoadOptions,
+    defining,
+    load,
+    load_both,
+    load_parts,
+    parts_of,
+)
 from callpath_modeler.modeling import Centre
 from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.pipeline import FitOptions, fit, fit_settings
@@ -100,7 +107,7 @@ class Study(HtmlReprMixin):
             self._experiments[self.load_options.read.metrics] = known
 
     def __repr__(self) -> str:
-        return f"<Study of {', '.join(map(str, self.sources)) or self.experiment().name}>"
+        return f"<Study of {', '.join(map(str, self.sources)) or self.runs().name}>"
 
     def reading(self, **changes: Any) -> Study:
         """Return the study of the same sources that is read with other options.
@@ -113,7 +120,21 @@ class Study(HtmlReprMixin):
         return Study(self.sources, options, self.fit_options, progress=self.progress)
 
     def experiment(self, metric: str | None = None) -> Experiment:
-        """Return the selected runs; None = with the run time.
+        """Return the selected runs of one case; None = with the run time.
+
+        Raises
+        ------
+        UsageError
+            If the runs are of several cases: see `cases`.
+        UsageError, InputError, DataError
+            As `load`.
+        """
+        found = self.runs(metric)
+        found.refuse_several_cases()
+        return found
+
+    def runs(self, metric: str | None = None) -> Experiment:
+        """Return the selected runs, which may be of several cases; None = with the run time.
 
         Raises
         ------
@@ -165,7 +186,7 @@ class Study(HtmlReprMixin):
 
     def _stored(self, experiment: Experiment, metric: str, options: FitOptions) -> Fitted | None:
         """Return the models of the store that have these options, or None."""
-        if len(self.sources) != 1 or self.load_options.where:
+        if len(self.sources) != 1 or self.load_options.where or self.load_options.case:
             return None
         if not store.is_stored(path := Path(self.sources[0])):
             return None
@@ -319,38 +340,56 @@ class Study(HtmlReprMixin):
             predicted=question.predicted,
         )
 
-    def groups(self, name: str, metric: str | None = None) -> dict[str, Study]:
-        """Return one study for the runs of each value of a metadata key or a parameter.
+    def cases(self, metric: str | None = None) -> dict[str, Study]:
+        """Return one study for each case of the runs, by name.
+
+        Cases differ in words, such as inputs and algorithms. Runs of one case have the name "".
 
         Raises
         ------
-        UsageError, DataError
-            As `load_groups`.
+        UsageError, InputError, DataError
+            As `load`.
+
+        Examples
+        --------
+        >>> import callpath_modeler as cpm
+        >>> [*cpm.Study("sample_profiles/stencil").cases()]
+        ['']
+        """
+        return {case: study for (_, case), study in self.parts(metric=metric).items()}
+
+    def parts(
+        self, group_by: str | None = None, metric: str | None = None
+    ) -> dict[tuple[str, str], Study]:
+        """Return one study for each group of runs, and for each case in it.
+
+        Parameters
+        ----------
+        group_by : key of the metadata, or a parameter; None = all runs are one group
+        metric : metric that is read; None = the run time
+
+        Returns
+        -------
+        dict
+            Studies by the value of the group and the name of the case, as `load_parts`.
+
+        Raises
+        ------
+        UsageError, InputError, DataError
+            As `load_parts`.
         """
         options = self.load_options.of_metric(metric)
-        found = load_groups(self.sources, name, options, self.progress)
+        known = self._experiments.get(options.read.metrics)
+        if known is not None or not self.sources:
+            found = parts_of(known or self.runs(metric), group_by)
+        else:
+            found = load_parts(self.sources, options, group_by, self.progress)
+        if [*found] == [("", "")]:
+            self._experiments[options.read.metrics] = found["", ""]
+            return {("", ""): self}
         return {
-            value: Study(of_value, self.load_options, self.fit_options)
-            for value, of_value in found.items()
+            name: Study(part, self.load_options, self.fit_options) for name, part in found.items()
         }
-
-    def rankings(self, question: Question, group_by: str | None) -> dict[str, Ranking]:
-        """Return one ranking for each group of runs, by value; None = all runs are one group.
-
-        Raises
-        ------
-        CallpathModelerError
-            As `ranking`; the message names the group.
-        """
-        if group_by is None:
-            return {"": self.ranking(question)}
-        found = {}
-        for name, study in self.groups(group_by, question.metric).items():
-            try:
-                found[name] = study.ranking(question)
-            except CallpathModelerError as error:
-                raise type(error)(f"{group_by}={name}: {error.message}", hint=error.hint) from error
-        return found
 
     def findings(self, question: Question | None = None, **asked: Any) -> tuple[Finding, ...]:
         """Return all findings about runs, models and a target, each once.
@@ -669,6 +708,7 @@ class Study(HtmlReprMixin):
         question = replace(question or Question(), **asked)
         options = self.load_options.of_metric(question.metric)
         read = load(self.sources, reading_parts(options, question.metric), self.progress)
+        read.refuse_several_cases()
         return efficiency_of(
             parts_of(read, options), question, self.fit_options, whole=not options.ignore
         )

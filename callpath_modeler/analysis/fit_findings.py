@@ -24,7 +24,12 @@ def findings_of_parameters(experiment: Experiment, parameters: tuple[str, ...]) 
     others = [other for other in experiment.parameters if other.name not in parameters]
     main = parameters[0]
     return [
-        Finding("CPM116", other.name, f"{len(other.values)} values over those of {main}")
+        Finding(
+            "CPM116",
+            other.name,
+            f"{len(other.values)} values over those of {main}; targets are values of {main}, "
+            f"and of {other.name} with --parameter {shell_word(other.name)}",
+        )
         for other in others
     ]
 

@@ -16,6 +16,8 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callpath_modeler.question import Question
     from callpath_modeler.study import Study
 
@@ -52,12 +54,6 @@ def command(
     target of --advise is 4 times the largest run. --diagnostics lists the findings about runs,
     models and target.
     """
-    from dataclasses import replace
-
-    from callpath_modeler import loading
-    from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
-
     if config:
         _configuration(console, output)
         return
@@ -73,14 +69,38 @@ def command(
         _verify(console, study)
         return
     if write_manifest:
+        from callpath_modeler import loading
+
         text = loading.manifest(
             study.sources, study.load_options, output.path.parent if output.path else Path()
         )
         console.write(text, output.path, overwrite=output.force)
         return
+    _describe(console, study.reading(metrics=None), question, output, diagnostics=diagnostics)
+
+
+def _describe(
+    console: Console,
+    study: Study,
+    question: Question,
+    output: OutputRequest,
+    *,
+    diagnostics: bool,
+) -> None:
+    """Print the description of the runs, or of each case; or all findings."""
+    from dataclasses import replace
+
+    from callpath_modeler import loading
+    from callpath_modeler.analysis.repetitions import repetition_findings
+    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
+
     form = output.form
-    study = study.reading(metrics=None)
-    read = study.experiment()
+    if form == TABLE or diagnostics:
+        parts = study.parts()
+        if any(case for _, case in parts):
+            _cases(console, study, parts, output, diagnostics=diagnostics)
+            return
+    read = study.runs()
     findings = (*read.findings, *repetition_findings(read))
     if diagnostics:
         findings = study.findings(replace(question, further=1.0))
@@ -98,6 +118,31 @@ def command(
         output.write_table(console, info_table(read))
     if not diagnostics:
         console.findings(told)
+
+
+def _cases(
+    console: Console,
+    study: Study,
+    parts: Mapping[tuple[str, str], Study],
+    output: OutputRequest,
+    *,
+    diagnostics: bool,
+) -> None:
+    """Print one line for each case of the runs, or the findings about all of them."""
+    from callpath_modeler import loading
+    from callpath_modeler.cli.cases import measured_cases, write_measured_cases
+    from callpath_modeler.report.cases import findings_of
+    from callpath_modeler.report.info import column_rows, diagnostics_text
+    from callpath_modeler.report.layout import aligned
+
+    answers = measured_cases(parts)
+    if diagnostics:
+        lines = diagnostics_text(findings_of(answers), output.style(console).width)
+        output.write_lines(console, lines)
+        return
+    roles = loading.column_roles(study.sources, study.load_options)
+    more = ["", *aligned(column_rows(roles))] if roles else []
+    write_measured_cases(console, answers, output, more)
 
 
 def _refuse_model_options(ctx: click.Context) -> None:

@@ -139,6 +139,13 @@ _LOAD = (
         help="Conditions on runs, e.g. 'p>=64,n=30'. Repeat for more: all must hold.",
     ),
     click.option(
+        "--case",
+        metavar="NAME",
+        multiple=True,
+        help="Case of runs that differ in words, e.g. 'quick/random'. Repeat for more words: all "
+        "must hold.",
+    ),
+    click.option(
         "--ignore",
         metavar="PATTERN",
         multiple=True,
@@ -375,6 +382,7 @@ def _parameter(option: Callable[..., Any]) -> click.Parameter:
 def _make_load(
     *,
     where: str,
+    case: tuple[str, ...],
     ignore: tuple[str, ...],
     hide: tuple[str, ...],
     fold: tuple[str, ...],
@@ -421,6 +429,7 @@ def _make_load(
         preset=_preset(),
         beside=beside,
         define=define,
+        case=case,
     )
 
 

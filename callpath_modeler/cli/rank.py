@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from callpath_modeler.cli.table_options import (
     table_options,
     table_output_options,
 )
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import CallpathModelerError, UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -121,8 +122,14 @@ def command(
     _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
     question = replace(question, by=by, has_verdicts=True, further=None)
     verdicts = verdict_file(click.get_current_context())
-    study = study.for_expectations(verdicts, question.metric)
-    rankings = study.reading(requirements=True).rankings(question, group_by)
+    question.scale(study.fit_options.parameter)  # an invalid target is refused before reading
+    study = study.for_expectations(verdicts, question.metric).reading(requirements=True)
+    parts = study.parts(group_by, question.metric)
+    if any(case for _, case in parts):
+        for_one = {"--plot": plot, "--verify": verify, "--expect": verdicts, **history.stores}
+        _rank_cases(console, parts, question, group_by, select, table, for_one)
+        return
+    rankings = {value: _ranking(of, question, group_by, value) for (value, _), of in parts.items()}
     groups = {
         value: (each, findings_at(each.fitted, each.target)) for value, each in rankings.items()
     }
@@ -185,6 +192,33 @@ def command(
         content = joined(tables, group_by) if group_by else tables[""]
         table.write_table(console, content)
     console.findings(findings, notes)
+
+
+def _rank_cases(
+    console: Console,
+    parts: Mapping[tuple[str, str], Study],
+    question: Question,
+    group_by: str | None,
+    select: str | None,
+    table: TableRequest,
+    for_one: Mapping[str, Path | None],
+) -> None:
+    """Write one line for each case, which are different programs."""
+    from callpath_modeler.cli.cases import ranked_cases, refuse_for_cases, write_ranked_cases
+
+    refuse_for_cases(parts, for_one)
+    chosen = None if select is None else partial(_chosen, select=select)
+    write_ranked_cases(console, ranked_cases(parts, question, chosen), group_by, table)
+
+
+def _ranking(study: Study, question: Question, group_by: str | None, value: str) -> Ranking:
+    """Return the ranking of a group; an error names the group."""
+    try:
+        return study.ranking(question)
+    except CallpathModelerError as error:
+        if group_by is None:
+            raise
+        raise type(error)(f"{group_by}={value}: {error.message}", hint=error.hint) from error
 
 
 def _refuse_with_groups(group_by: str | None, given: Mapping[str, Path | None]) -> None:

@@ -300,9 +300,9 @@ OF_PROFILES = {
         what="Runs at one scale are of several cases",
         why="They differ in words about inputs, algorithms, machines or programs. So they are not "
         "repetitions of each other, and no model describes them together.",
-        remedy="Choose one case with `--where`, or rank each with `--group-by NAME`. In a table, "
-        "call a column of call paths `callpath`.",
-        example="algorithm: heap, quick; choose one with --where algorithm=heap, or rank each with "
-        "--group-by algorithm",
+        remedy="Choose one case with `--case NAME`, or compare all with `cpmodel rank`. If they "
+        "are repetitions, add `--param NAME=none`. In a table, call a column of call paths "
+        "`callpath`.",
+        example="algorithm: heap, quick; choose one with --case heap, or compare all: cpmodel rank",
     ),
 }

@@ -35,7 +35,7 @@ from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.fitting import centre, default_space, fit, learn
 from callpath_modeler.modeling.model_columns import MIN_POINTS, column_names
 from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.products import NOTHING, Product
+from callpath_modeler.modeling.products import NOTHING, Product, Shape
 from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
 from callpath_modeler.modeling.shapes import Shapes, doublings, peaks
 
@@ -473,18 +473,25 @@ def _where(rows: BoolArray, some: Column, others: Column) -> Column:
 
 
 def _alike(models: Models, others: Models, points: FloatArray) -> tuple[Models, Models]:
-    """Return both models over the shapes of both, and over `points`."""
-    shapes = Shapes.of([*models.shapes, *others.shapes])
+    """Return both models over the shapes that both use, and over `points`."""
+    shapes = Shapes.of([*_used(models), *_used(others)])
     peak = peaks(shapes.table(points))
     ours, theirs = (_over(each, shapes, peak, points) for each in (models, others))
     return ours, theirs
 
 
+def _used(models: Models) -> list[Shape]:
+    """Return the shapes of the terms of models; a search knows many more."""
+    columns = models.terms, models.before, models.alternative_terms
+    codes = np.unique(np.concatenate([column.ravel() for column in columns]))
+    return [models.shapes[code] for code in codes.tolist() if code >= 0]
+
+
 def _over(models: Models, shapes: Shapes, peak: FloatArray, points: FloatArray) -> Models:
-    """Return models over more shapes, which have the peaks [S + 1] at `points`."""
+    """Return models over other shapes, which have the peaks [S + 1] at `points`."""
     codes = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
     number = {shape: code for code, shape in enumerate(shapes)}
-    place = np.array([*(number[shape] for shape in models.shapes), -1], dtype=np.int16)
+    place = np.array([*(number.get(shape, -1) for shape in models.shapes), -1], dtype=np.int16)
     before = peaks(models.shapes.table(models.points))
     return replace(
         models,

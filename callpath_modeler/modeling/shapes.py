@@ -176,7 +176,7 @@ class Shapes(tuple[Shape, ...]):  # noqa: SLOT001 - cached properties need a dic
     @classmethod
     def of(cls, shapes: Iterable[Shape]) -> Self:
         """Return the distinct shapes in order of growth."""
-        return cls(sorted(set(shapes), key=lambda shape: (shape.growth, repr(shape))))
+        return cls(sorted(set(shapes), key=lambda shape: (shape.growth.order, repr(shape))))
 
     @cached_property
     def _parts(self) -> ShapeFactors:

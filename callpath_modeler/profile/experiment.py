@@ -23,6 +23,8 @@ from callpath_modeler.profile.runs import (
     Parameter,
     Run,
     RunNumber,
+    case_keys,
+    case_names,
     refuse_several_cases,
     split_parameters,
 )
@@ -123,6 +125,23 @@ class Experiment(HtmlReprMixin):
         """
         common = {number.common_constant for number in self.numbers}
         return {name: value for name, value in self.constants.items() if name not in common}
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Names of the cases, such as inputs and algorithms; empty = the runs are of one case.
+
+        Models describe one case: `LoadOptions.case` chooses one, and `Study.cases` has each.
+        """
+        return tuple(dict.fromkeys(filter(None, self.cases_of_runs())))
+
+    def cases_of_runs(self) -> list[str]:
+        """Return the name of the case of each run; "" = the runs are of one case."""
+        return case_names(case_keys(self.findings), self.runs)
+
+    def refuse_several_cases(self) -> None:
+        """Raise `UsageError` if the runs are of several cases; the error says how to choose one."""
+        are_selected = any(each.kind is OmissionKind.RUNS for each in self.omissions)
+        refuse_several_cases(case_keys(self.findings), self.runs, are_selected=are_selected)
 
     def metric(self, name: str | None = None) -> Metric:
         """Return the metric called `name`, or the first duration.
@@ -304,8 +323,7 @@ class Experiment(HtmlReprMixin):
             If there is no such metric or parameter, or if the runs are of several cases, which are
             not repetitions of each other.
         """
-        are_selected = any(each.kind is OmissionKind.RUNS for each in self.omissions)
-        refuse_several_cases(self.findings, self.runs, are_selected=are_selected)
+        self.refuse_several_cases()
         values = self.values(metric, inclusive=inclusive)
         if rows is not None:
             values = values[rows]

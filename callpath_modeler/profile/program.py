@@ -14,6 +14,9 @@ from callpath_modeler.units import counted
 _SAME_PROGRAM = 0.5
 """Smallest share of functions of the smaller program that the other one has as well."""
 
+PROGRAM_KEY = "program"
+"""Key of the metadata for the name of the program."""
+
 _MOST = 4
 """Maximum number of programs in an error."""
 
@@ -39,9 +42,33 @@ def refuse_several_programs(runs: Sequence[_Read]) -> None:
         If there are several programs. The error lists them with their runs, and explains how to
         choose one.
     """
+    groups = _programs(runs)
+    if len(groups) < 2:
+        return
+    listed = "; ".join(
+        f"{_program(of[0])} in {counted(len(of), 'run')} (first {of[0].name})"
+        for of in groups[:_MOST]
+    )
+    more = f"; {len(groups) - _MOST} more" if len(groups) > _MOST else ""
+    raise UsageError(f"profiles of {len(groups)} programs: {listed}{more}", hint=_choice(groups))
+
+
+def are_named_programs(runs: Sequence[_Read]) -> bool:
+    """Return whether profiles are of several programs, each with one name and several profiles."""
+    known = {run.metadata.get(PROGRAM_KEY, "") for run in runs}
+    if len(known) < 2 or 2 * len(known) > len(runs) or "" in known:
+        return False
+    groups = _programs(runs)
+    names = [{_program(run) for run in group} for group in groups]
+    recur = all(len(group) > 1 for group in groups)
+    return recur and 1 < len(groups) == len(known) and all(len(own) == 1 for own in names)
+
+
+def _programs(runs: Sequence[_Read]) -> list[list[_Read]]:
+    """Return the profiles of each program, the program with most profiles first."""
     trees = {id(run.tree): run.tree for run in runs}
     if len(trees) < 2:
-        return
+        return [[*runs]]
     functions = {key: _own_functions(tree) for key, tree in trees.items()}
     groups: list[tuple[frozenset[str], list[_Read]]] = []
     for run in runs:
@@ -52,18 +79,7 @@ def refuse_several_programs(runs: Sequence[_Read]) -> None:
                 break
         else:
             groups.append((names, [run]))
-    if len(groups) < 2:
-        return
-    groups.sort(key=lambda group: -len(group[1]))
-    listed = "; ".join(
-        f"{_program(of[0])} in {counted(len(of), 'run')} (first {of[0].name})"
-        for _, of in groups[:_MOST]
-    )
-    more = f"; {len(groups) - _MOST} more" if len(groups) > _MOST else ""
-    raise UsageError(
-        f"profiles of {len(groups)} programs: {listed}{more}",
-        hint=_choice([of for _, of in groups]),
-    )
+    return sorted((of for _, of in groups), key=lambda group: -len(group))
 
 
 def _choice(groups: Sequence[Sequence[_Read]]) -> str:
@@ -96,4 +112,4 @@ def _own_functions(tree: CallTree) -> frozenset[str]:
 
 
 def _program(run: _Read) -> str:
-    return run.metadata.get("program") or "unnamed"
+    return run.metadata.get(PROGRAM_KEY) or "unnamed"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from fnmatch import fnmatchcase
+from typing import NoReturn, Protocol
 
 from msgspec import Struct
 
@@ -112,10 +113,12 @@ _CASE_WORDS = frozenset(
 )  # fmt: skip
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKETS = re.compile(r"[\[(][^\[(\])]*[\])]")
-_SIGNS = re.compile(r"[,<>=!*?\[\]]")
-"""Characters with a meaning in conditions."""
 _MOST = 5
 """Maximum number of cases in a text."""
+
+
+NO_VALUE = "(none)"
+"""Name of a case whose runs lack an entry of the metadata that other runs have."""
 
 
 class _Described(Protocol):
@@ -133,42 +136,93 @@ def names_a_case(title: str) -> bool:
     return not _CASE_WORDS.isdisjoint(words)
 
 
+def case_names(keys: Iterable[str], runs: Sequence[_Described]) -> list[str]:
+    """Return the name of the case of each run: its values of the keys that vary.
+
+    >>> runs = [Run("", "", Extent(1, 1), {}, 1, {"sort": "quick", "input": each}) for each in "ab"]
+    >>> case_names(["sort", "input"], runs)
+    ['a', 'b']
+    """
+    varying = varying_keys(keys, runs)
+    return ["/".join(_value(run, key) for key in varying) for run in runs]
+
+
+def varying_keys(keys: Iterable[str], runs: Sequence[_Described]) -> list[str]:
+    """Return the keys of the metadata that have several values in the runs."""
+    return [key for key in dict.fromkeys(keys) if len(_values(key, runs)) > 1]
+
+
+def of_case(keys: Sequence[str], runs: Sequence[_Described], text: str) -> list[bool]:
+    """Return which runs a text chooses: a word of their case, its name, or words in any order.
+
+    ``*`` and ``?`` stand for any letters; upper and lower case are equal.
+
+    Raises
+    ------
+    UsageError
+        If the text chooses no run. The error lists the cases.
+    """
+    names = case_names(keys, runs)
+    every = [{_value(run, key) for key in keys} for run in runs]
+    told = [{*own, name} for own, name in zip(every, names, strict=True)]
+    found = [text in own for own in told]
+    if not any(found):
+        like = printable(text).lower()
+        found = [any(fnmatchcase(printable(each).lower(), like) for each in own) for own in told]
+    if not any(found):
+        words = set(text.split("/"))
+        found = [words <= own for own in every]
+    if not any(found):
+        refuse_unknown_case(text, [each for each in dict.fromkeys(names) if each])
+    return found
+
+
+def refuse_unknown_case(text: str, known: Sequence[str] = ()) -> NoReturn:
+    """Raise the `UsageError` of a case that no run is of; `known` are the names of the cases."""
+    hint = f"cases: {_listed(known)}" if known else "all runs are of one case: omit --case"
+    raise UsageError(f"no case {printable(text)!r}", hint=hint)
+
+
 def case_findings(keys: Iterable[str], runs: Sequence[_Described]) -> list[Finding]:
     """Return a finding for each key of the metadata that tells several cases apart."""
-    several = {key: values for key in keys if len(values := _values(key, runs)) > 1}
+    several = varying_keys(keys, runs)
     return [
-        Finding(SEVERAL, key, f"{_listed(values)}; {_choice(key, several, runs)}", len(values))
-        for key, values in several.items()
+        Finding(SEVERAL, key, f"{_listed(values)}; {_choice(several, runs)}", len(values))
+        for key, values in ((key, _values(key, runs)) for key in several)
     ]
 
 
+def case_keys(findings: Iterable[Finding]) -> list[str]:
+    """Return the keys of the metadata that tell cases apart, from the findings of an experiment."""
+    return [*dict.fromkeys(each.subject for each in findings if each.code == SEVERAL)]
+
+
 def refuse_several_cases(
-    findings: Iterable[Finding], runs: Sequence[_Described], *, are_selected: bool = False
+    keys: Iterable[str], runs: Sequence[_Described], *, are_selected: bool = False
 ) -> None:
     """Raise an error if runs of several cases would be repetitions of each other.
 
     Parameters
     ----------
-    findings : findings of an experiment; those with the code `SEVERAL` name the keys
+    keys : keys of the metadata that tell cases apart
     runs : runs of the experiment
-    are_selected : whether conditions have selected the runs, so that the error asks for more
+    are_selected : whether options have selected the runs, so that the error asks for one more
 
     Raises
     ------
     UsageError
         If there are several cases. The error lists them, and explains how to choose one.
     """
-    keys = dict.fromkeys(each.subject for each in findings if each.code == SEVERAL)
-    several = {key: values for key in keys if len(values := _values(key, runs)) > 1}
+    several = varying_keys(keys, runs)
     if several:
         told = "; ".join(
             f"{counted(len(values), 'case')} of {printable(key)!r}: {_listed(values)}"
-            for key, values in several.items()
+            for key, values in ((key, _values(key, runs)) for key in several)
         )
-        choice = _choice(next(iter(several)), several, runs, are_selected=are_selected)
+        choice = _choice(several, runs, are_selected=are_selected)
         raise UsageError(
             f"{told}; runs of several cases are not repetitions of each other",
-            hint=f"{choice}; a column of call paths is called callpath",
+            hint=f"{choice}; if they are repetitions, add --param {shell_word(several[0])}=none",
         )
 
 
@@ -176,31 +230,19 @@ def _values(key: str, runs: Sequence[_Described]) -> list[str]:
     return list(dict.fromkeys(run.metadata.get(key, "") for run in runs))
 
 
+def _value(run: _Described, key: str) -> str:
+    return printable(run.metadata.get(key, "")) or NO_VALUE
+
+
 def _listed(values: Sequence[str]) -> str:
-    shown = [shortened(printable(value) or "(empty)", 40) for value in values]
+    shown = [shortened(printable(value) or NO_VALUE, 40) for value in values]
     more = f", and {len(shown) - _MOST} more" if len(shown) > _MOST else ""
     return ", ".join(shown[:_MOST]) + more
 
 
-def _choice(
-    key: str, keys: Iterable[str], runs: Sequence[_Described], *, are_selected: bool = False
-) -> str:
-    """Return the options that choose one case, or rank the cases of `key`."""
-    name = shell_word(printable(key))
-    first, *others = _conditions([key, *(each for each in keys if each != key)], runs)
-    chosen = shell_word(",".join([first, *others]))
-    rest = f"--where {shell_word(','.join(others))} " if others else ""
-    with_option = "by adding" if are_selected else "with"
-    return f"choose one {with_option} --where {chosen}, or rank each with {rest}--group-by {name}"
-
-
-def _conditions(keys: Sequence[str], runs: Sequence[_Described]) -> list[str]:
-    """Return conditions that together select runs of one case, which there is."""
+def _choice(keys: Sequence[str], runs: Sequence[_Described], *, are_selected: bool = False) -> str:
+    """Return the option that chooses one case, and the command that compares all."""
     chosen = max(runs, key=lambda run: [bool(run.metadata.get(key)) for key in keys])
-    found = []
-    for key in keys:
-        value = chosen.metadata.get(key, "")
-        if value and len(_values(key, runs)) > 1:
-            found.append(f"{printable(key)}={_SIGNS.sub('?', printable(value))}")
-            runs = [run for run in runs if run.metadata.get(key) == value]
-    return found
+    name = shell_word("/".join(_value(chosen, key) for key in keys))
+    with_option = "by adding" if are_selected else "with"
+    return f"choose one {with_option} --case {name}, or compare all with `cpmodel rank`"

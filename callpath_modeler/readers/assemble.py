@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
@@ -27,8 +28,21 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.coverage import coverage_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
-from callpath_modeler.profile.program import refuse_several_programs
-from callpath_modeler.profile.runs import Run, case_findings, split_parameters
+from callpath_modeler.profile.program import (
+    PROGRAM_KEY,
+    are_named_programs,
+    refuse_several_programs,
+)
+from callpath_modeler.profile.runs import (
+    SEVERAL,
+    Run,
+    case_findings,
+    case_names,
+    names_a_case,
+    refuse_several_cases,
+    split_parameters,
+    varying_keys,
+)
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,
@@ -43,10 +57,10 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
 from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import RunSource
-from callpath_modeler.readers.columns import kinds_of, odd_names
+from callpath_modeler.readers.columns import odd_names
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
-from callpath_modeler.readers.parameters import Settled, settle_parameters
+from callpath_modeler.readers.parameters import NOT_USED, Settled, settle_parameters
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -63,8 +77,10 @@ from callpath_modeler.units import counted, percent
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_KIND = "kind"
-"""Key of the metadata for the word in the name of a run that names its kind."""
+_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+"""Translation that removes digits."""
+_ZERO = re.compile(r"(?<![0-9.])0(?![0-9.])")
+"""The number 0, from which names may count kinds of runs."""
 _CONSERVED = 1e-6
 _TOO_MUCH = 1.25
 """Ratio of the sum of maxima to the total from which on a finding is reported."""
@@ -195,7 +211,8 @@ def assemble_groups(
         read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     with stage("unify"):
         found = [
-            (_experiment_of(runs, options, [*findings]), runs) for runs in groups(_with_kinds(read))
+            (_experiment_of(runs, options, [*findings]), runs)
+            for runs in groups(_with_cases(read, options))
         ]
     return [_with_counted_scaling(each, runs, registry, options) for each, runs in found]
 
@@ -244,7 +261,7 @@ def assemble_outcomes(
     with stage("read"):
         read = _collected(outcomes, options, noted)
     with stage("unify"):
-        return _experiment_of(select(_with_kinds(read)), options, noted)
+        return _experiment_of(select(_with_cases(read, options)), options, noted)
 
 
 def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) -> Experiment:
@@ -283,11 +300,12 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
 def _experiment_of(
     read: list[ReadRun], options: ReadOptions, findings: list[Finding]
 ) -> Experiment:
-    _refuse_mixture(read)
+    refuse_several_tools(read)
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
-    refuse_several_programs(read)
-    keys = dict.fromkeys(key for run in read for key in run.cases)
+    keys = varying_keys((key for run in read for key in run.cases), read)
+    if not keys:
+        refuse_several_programs(read)
     findings += case_findings(keys, read)
     findings += [
         finding
@@ -297,29 +315,61 @@ def _experiment_of(
         if finding.code != "CPM141" or finding.subject not in options.parameter_sources
     ]
     _refuse_units(read)
-    read, settled = _settled(read, options, findings)
+    try:
+        read, settled = _settled(read, options, findings)
+    except UsageError:
+        # The parameters of several cases need not fit together.
+        refuse_several_cases(keys, read)
+        raise
     findings += settled.findings
-    read, runs = _in_order(read, settled)
-    findings += [each for each in provenance_findings(runs) if each.subject not in keys]
-    return replace(_unite(read, runs, settled.origins, options, findings), numbers=settled.numbers)
+    read, runs = _in_order(read, settled, keys)
+    known = {*keys, *_excluded(options)}
+    others = (each for each in provenance_findings(runs) if each.subject not in known)
+    findings += [each for each in others if not keys or each.code != SEVERAL]
+    return replace(
+        _unite(read, runs, settled.origins, options, findings, keys), numbers=settled.numbers
+    )
 
 
-def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
-    """Return runs with the word of their names that names their kind, as in ``p2-re64``."""
-    if len({run.file.path for run in read}) < 2 or any(run.file.is_explicit for run in read):
+def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
+    """Return runs with the keys of the metadata that tell cases apart, as `with_cases`."""
+    if _may_be_of_several_cases(read):
+        from callpath_modeler.readers.cases import with_cases
+
+        stated = options.parameter_sources.keys()
+        read = with_cases(read, lambda runs: _points(runs, options), _excluded(options), stated)
+    if any(run.cases for run in read) or not are_named_programs(read):
         return read
-    kinds = kinds_of([run.file.components for run in read])
-    if not kinds:
-        return read
-    return [
-        replace(
-            run,
-            metadata={_KIND: word, **run.metadata},
-            file=replace(run.file, names=names),
-            cases=(*run.cases, _KIND),
-        )
-        for run, (word, names) in zip(read, kinds, strict=True)
-    ]
+    return [replace(run, cases=(PROGRAM_KEY,)) for run in read]
+
+
+def _excluded(options: ReadOptions) -> frozenset[str]:
+    """Return the names that are neither parameters nor cases, because the user says so."""
+    sources = options.parameter_sources.items()
+    return frozenset(name for name, source in sources if source == NOT_USED)
+
+
+def _may_be_of_several_cases(read: Sequence[ReadRun]) -> bool:
+    """Return whether runs differ in words; this takes little time, and most series do not."""
+    if any(run.cases for run in read):
+        return True
+    if len({str(run.file.path).translate(_DIGITS) for run in read}) > 1:
+        return True
+    if any(_ZERO.search(str(run.file.path)) for run in read):
+        return True
+    keys = dict.fromkeys(key for run in read for key in run.metadata)
+    return any(
+        names_a_case(key) and len({run.metadata.get(key) for run in read}) > 1 for key in keys
+    )
+
+
+def _points(read: Sequence[ReadRun], options: ReadOptions) -> list[tuple[object, ...]]:
+    """Return the values of the parameters of each run, or those that the profiles state."""
+    try:
+        settled = settle_parameters(read, options.parameter_sources, options.scale_beside)
+    except UsageError:
+        return [(*run.stated.items(), run.extent.processes, run.extent.threads) for run in read]
+    return [tuple(own.values()) for own in settled.parameters]
 
 
 def _settled(
@@ -439,7 +489,8 @@ def _require_units(read: Sequence[ReadRun], options: ReadOptions) -> None:
             raise unknown_metric(name, known)
 
 
-def _refuse_mixture(read: Sequence[ReadRun]) -> None:
+def refuse_several_tools(read: Sequence[ReadRun]) -> None:
+    """Raise `DataError` if profiles are of several tools, or only some are post-processed."""
     readers = sorted({run.reader for run in read})
     if len(readers) > 1:
         raise DataError(
@@ -485,18 +536,20 @@ def _refuse_units(read: Sequence[ReadRun]) -> None:
             )
 
 
-def _in_order(read: Sequence[ReadRun], settled: Settled) -> tuple[list[ReadRun], tuple[Run, ...]]:
-    """Return runs in order of point and repetition, with repetitions numbered from 1."""
-    parameters = settled.parameters
+def _in_order(
+    read: Sequence[ReadRun], settled: Settled, keys: Sequence[str]
+) -> tuple[list[ReadRun], tuple[Run, ...]]:
+    """Return runs in order of point and repetition; those of a point and case count from 1."""
+    parameters, cases = settled.parameters, case_names(keys, read)
 
     def key(i: int) -> tuple[tuple[float, ...], int, int]:
         return tuple(parameters[i].values()), settled.repetitions[i] or 0, i
 
     order = sorted(range(len(read)), key=key)
-    count: Counter[tuple[float, ...]] = Counter()
+    count: Counter[Hashable] = Counter()
     runs = []
     for i in order:
-        point = tuple(parameters[i].values())
+        point = (*parameters[i].values(), cases[i])
         count[point] += 1
         of = read[i]
         runs.append(Run(of.name, of.reader, of.extent, parameters[i], count[point], of.metadata))
@@ -509,13 +562,18 @@ def _unite(
     origins: Mapping[str, str],
     options: ReadOptions,
     findings: list[Finding],
+    keys: Sequence[str],
 ) -> Experiment:
     united = unify([run.tree for run in read])
+    points = [
+        (*run.parameters.values(), case)
+        for run, case in zip(runs, case_names(keys, runs), strict=True)
+    ]
     reduction = read[0].reduction
     columns = {}
     known = {d.metric.name: d.metric for run in reversed(read) for d in reversed(run.declared)}
     for name in dict.fromkeys(name for run in read for name in run.values):
-        column = _column(known[name], read, runs, united.rows, len(united.tree), reduction)
+        column = _column(known[name], read, points, united.rows, len(united.tree), reduction)
         columns[column.metric.name] = column
     findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
@@ -557,7 +615,7 @@ def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
 def _column(
     declared: Metric,
     read: Sequence[ReadRun],
-    runs: Sequence[Run],
+    points: Sequence[Hashable],
     rows: Sequence[IntArray],
     n_rows: int,
     reduction: Reduction,
@@ -573,7 +631,7 @@ def _column(
             exclusive[:, i] = scatter_to_union(own, rows[i], n_rows, additive=additive)
             total[i], run_time[i] = run.values[name].total, run.values[name].run_time
     if additive:
-        _fill_absent(exclusive, runs, rows)
+        _fill_absent(exclusive, points, rows)
     if reduction is Reduction.IMBALANCE:
         # A ratio has no unit, and ratios do not add up.
         words = f"{name}: maximum over mean of the processes"
@@ -586,7 +644,7 @@ def _column(
     return MetricValues(metric, exclusive, total, uneven, known)
 
 
-def _fill_absent(values: FloatArray, runs: Sequence[Run], rows: Sequence[IntArray]) -> None:
+def _fill_absent(values: FloatArray, points: Sequence[Hashable], rows: Sequence[IntArray]) -> None:
     """Set call paths to 0 in runs without them, if repetitions of these runs have them.
 
     The means of call paths then add up to the mean run. A value that a profile lists as missing is
@@ -595,13 +653,13 @@ def _fill_absent(values: FloatArray, runs: Sequence[Run], rows: Sequence[IntArra
     Parameters
     ----------
     values : [call paths, runs], changed in place
-    runs : the runs
+    points : [runs] point and case, which repetitions share
     rows : for each run, the rows of its call paths
     """
-    groups: dict[tuple[float, ...], list[int]] = {}
-    for i, run in enumerate(runs):
+    groups: dict[Hashable, list[int]] = {}
+    for i, point in enumerate(points):
         if not np.isnan(values[:, i]).all():
-            groups.setdefault(tuple(run.parameters.values()), []).append(i)
+            groups.setdefault(point, []).append(i)
     for group in groups.values():
         if len(group) < 2:
             continue

@@ -25,6 +25,8 @@ _WHOLE = (
 """Words of integers: 8.1 at one of them is the integer 8 and another number, 1."""
 _FEW_ODD = 0.05
 """Largest share of runs with another form of name that are left out."""
+_LETTERS = frozenset({"t", "v"})
+"""Single letters without a meaning in the name of the directory of all runs: tests, versions."""
 _SIZE = "n"
 """Name of a size behind words that name kinds of runs."""
 _LARGE = 10
@@ -78,11 +80,11 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
     """
     parts: dict[Key, dict[tuple[int, int], dict[int, NumberToken]]] = {}
     common: dict[Key, bool] = {}
-    different, shared = _different(names)
+    different, shared = different_names(names)
     for run, own in enumerate(different):
         for key, level, occurrence, token in _keyed(own):
             is_common = 0 < level >= len(own) - shared
-            if is_common and word_of(key[0]) in {NameWord.OTHER, NameWord.NONE}:
+            if is_common and _is_vague(key[0]):
                 continue
             common[key] = is_common and common.get(key, True)
             parts.setdefault(key, {}).setdefault((level, occurrence), {})[run] = token
@@ -100,6 +102,11 @@ def columns_of(names: Sequence[Sequence[str]]) -> list[NumberColumn]:
                 NumberColumn("", NameWord.NONE, _endings(tokens, len(names)), False, place)
             )
     return _completed(columns)
+
+
+def _is_vague(word: str) -> bool:
+    """Return whether a word in the directory of all runs may mean anything, as in ``v2``."""
+    return word.lower() in _LETTERS or word_of(word) in {NameWord.OTHER, NameWord.NONE}
 
 
 def kinds_of(names: Sequence[Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
@@ -174,7 +181,7 @@ def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
     return done
 
 
-def _different(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
+def different_names(names: Sequence[Sequence[str]]) -> tuple[list[Sequence[str]], int]:
     """Return names without the directories above the nearest common directory.
 
     Returns

@@ -65,6 +65,7 @@ class RunFile:
     from_pattern : True if a pattern of names determines the parameters
     names : name of the profile without its ending, then the names of the directories above it, the
         nearest first
+    reader : name of the reader that recognises the contents; "" = not known
     """
 
     path: Path
@@ -73,6 +74,7 @@ class RunFile:
     from_manifest: bool = False
     from_pattern: bool = False
     names: tuple[str, ...] = ()
+    reader: str = ""
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -210,7 +212,7 @@ def _toml(text: str) -> str:
 
 def _in_directory(
     directory: Path,
-    registry: Registry,
+    registry: _Remembering,
     pattern: _Pattern | None,
     findings: list[Finding] | None,
 ) -> list[RunFile]:
@@ -224,7 +226,9 @@ def _in_directory(
     return _searched(directory, registry, pattern, findings)
 
 
-def _unlisted(directory: Path, listed: Sequence[RunFile], registry: Registry) -> Iterator[Finding]:
+def _unlisted(
+    directory: Path, listed: Sequence[RunFile], registry: _Remembering
+) -> Iterator[Finding]:
     """Yield the finding about profiles that a directory's list of runs does not name."""
     try:
         found = [run.path for run in _searched(directory, registry, None, None)]
@@ -238,7 +242,7 @@ def _unlisted(directory: Path, listed: Sequence[RunFile], registry: Registry) ->
 
 def _searched(
     directory: Path,
-    registry: Registry,
+    registry: _Remembering,
     pattern: _Pattern | None,
     findings: list[Finding] | None,
 ) -> list[RunFile]:
@@ -416,7 +420,7 @@ def natural_order(name: str) -> tuple[tuple[int, float, str], ...]:
     return tuple((0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts)
 
 
-def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
+def _named(path: Path, registry: _Remembering, pattern: _Pattern | None) -> RunFile:
     """Return a run with its names, and with the parameters that a pattern finds in them."""
     lower = path.name.lower()
     endings = (end for end in registry.suffixes() if lower.endswith(end.lower()))
@@ -424,12 +428,14 @@ def _named(path: Path, registry: Registry, pattern: _Pattern | None) -> RunFile:
     stem = path.name[: len(path.name) - len(ending)]
     # The first part is the root, whose name is empty.
     names = (stem, *path.absolute().parts[-2:0:-1], "")
+    reader, evidence = registry.seen.get(path, (None, Match.NO))
+    known = reader.name if reader is not None and evidence is Match.CONTENT else ""
     if pattern is None:
-        return RunFile(path, names=names)
+        return RunFile(path, names=names, reader=known)
     values = _matched(pattern, names)
     repetition = next((int(values[k]) for k in values if k in REPETITIONS), None)
     parameters = {k: v for k, v in values.items() if k not in REPETITIONS}
-    return RunFile(path, parameters, repetition, from_pattern=True, names=names)
+    return RunFile(path, parameters, repetition, from_pattern=True, names=names, reader=known)
 
 
 def _matched(pattern: _Pattern, names: Sequence[str]) -> dict[str, float]:
@@ -457,7 +463,7 @@ def _manifest(path: Path) -> _Manifest:
     return msgspec.toml.decode(text, type=_Manifest)
 
 
-def _from_manifest(path: Path, registry: Registry) -> list[RunFile]:
+def _from_manifest(path: Path, registry: _Remembering) -> list[RunFile]:
     try:
         manifest = _manifest(path)
     except (msgspec.DecodeError, ValueError, OverflowError, RecursionError, OSError) as cause:

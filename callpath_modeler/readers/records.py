@@ -30,6 +30,8 @@ from callpath_modeler.units import parameter_value
 
 _ROUNDING = 1e-9
 """Relative excess of callees over their caller that is not reported."""
+_FEW = 64
+"""Largest number of rows that Python sorts faster than numpy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +248,11 @@ def _settings(records: Records) -> tuple[list[dict[str, float]], IntArray]:
 def _codes_of_cases(records: Records) -> list[IntArray]:
     """Return the number of the text of each row, [n], for each column of cases."""
     columns = [records.words[title] for title in records.cases if title in records.words]
-    return [np.unique(np.array(column), return_inverse=True)[1] for column in columns]
+    codes = [{text: code for code, text in enumerate(sorted({*column}))} for column in columns]
+    return [
+        np.fromiter(map(code.__getitem__, column), np.intp, len(column))
+        for code, column in zip(codes, columns, strict=True)
+    ]
 
 
 def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], IntArray]:
@@ -268,6 +274,10 @@ def _runs(records: Records, setting: IntArray) -> tuple[list[tuple[int, int]], I
 
 def _distinct(columns: Sequence[NDArray[Any]]) -> tuple[list[list[Any]], IntArray]:
     """Return the distinct rows of columns [n], ascending, and the index of each row in them."""
+    if len(columns[0]) <= _FEW:
+        rows = [*zip(*(column.tolist() for column in columns), strict=True)]
+        order = {row: index for index, row in enumerate(sorted({*rows}))}
+        return [[*row] for row in order], np.fromiter(map(order.__getitem__, rows), np.intp)
     which, first = np.zeros(len(columns[0]), np.intp), np.zeros(1, np.intp)
     for column in columns:
         # This is much faster than sorting whole rows.

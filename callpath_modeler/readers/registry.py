@@ -295,6 +295,11 @@ class Registry:
             raise InputError(f"{path}: {_what(path)}", hint=self._hint())
         return reader
 
+    def reader_of(self, path: Path, name: str) -> Reader:
+        """Return the reader of a path; one that has recognised it is known by its name."""
+        known = (reader for reader in self.readers if reader.name == name)
+        return next(known, None) or self.find(path)
+
     def suffixes(self) -> tuple[str, ...]:
         """Return the endings of file names of all readers."""
         known = (suffix for reader in self.readers for suffix in reader.suffixes)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
+from callpath_modeler.profile.runs import of_case
 from callpath_modeler.readers.parameters import FROM_PROFILE
 
 _COMPARE = {
@@ -35,6 +36,8 @@ class _Described(Protocol):
 class _Stating(_Described, Protocol):
     @property
     def stated(self) -> Mapping[str, float]: ...
+    @property
+    def cases(self) -> Sequence[str]: ...
 
 
 _R = TypeVar("_R", bound=_Stating)
@@ -102,21 +105,35 @@ def parse_conditions(text: str) -> list[RunCondition]:
 
 
 class RunSelection:
-    """Conditions on runs; those on metadata are applied before parameters are known."""
+    """Conditions on runs; those on metadata are applied before parameters are known.
 
-    def __init__(self, text: str) -> None:
+    Parameters
+    ----------
+    text : conditions, with commas between them
+    cases : names of cases; a run must be of all of them
+    if_possible : ignore the names if the runs are of one case
+    """
+
+    def __init__(self, text: str, cases: Sequence[str] = (), *, if_possible: bool = False) -> None:
+        self.if_possible = if_possible
+        self.finds_cases = False
+        """Whether the runs are of several cases, so that the names apply."""
         self.open = parse_conditions(text) if text else []
         """Conditions that have not been applied."""
+        self.cases = [*cases]
+        """Names of cases that have not been applied."""
         self.excluded = 0, 0
         """Number of runs that conditions on metadata excluded, and of all runs."""
 
     def by_metadata(self, runs: list[_R]) -> list[_R]:
-        """Return the runs that meet the conditions on metadata.
+        """Return the runs that meet the conditions on metadata, and are of the chosen cases.
 
         Raises
         ------
         DataError
             If no run meets them.
+        UsageError
+            If there is no such case.
         """
         parameters = {name for run in runs for name in run.stated} | FROM_PROFILE.keys()
         chosen = runs
@@ -128,6 +145,12 @@ class RunSelection:
                 if not chosen:
                     told = condition.as_text()
                     raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
+        keys = [*dict.fromkeys(key for run in chosen for key in run.cases)]
+        self.finds_cases = bool(keys)
+        for text in self.cases if keys or not self.if_possible else ():
+            found = of_case(keys, chosen, text)
+            chosen = [run for run, is_chosen in zip(chosen, found, strict=True) if is_chosen]
+        self.cases = []
         self.excluded = len(runs) - len(chosen), len(runs)
         return chosen
 

@@ -57,13 +57,13 @@ def _inputs(runs: Sequence[Run], points: Sequence[Sequence[Run]]) -> list[Findin
     findings: list[Finding] = []
     cases: list[str] = []
     for key in dict.fromkeys(key for run in runs for key in run.metadata):
-        if key in _OTHERS or word_of(key) is NameWord.IDENTIFIER or _CHANCE.search(key):
+        if is_of_chance(key):
             continue
         count = Counter(run.metadata[key] for run in runs if key in run.metadata)
         if len(count) < 2 or 2 * len(count) > len(runs) or min(count.values()) < 2:
             continue
         mixed = sum(len({run.metadata.get(key) for run in of}) > 1 for of in points)
-        if mixed and names_a_case(key) and not all(map(_is_number, count)):
+        if mixed and names_a_case(key) and not all(map(is_number, count)):
             cases.append(key)
         elif mixed:
             findings.append(_input(key, count, mixed, len(points)))
@@ -75,7 +75,7 @@ def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
         f"{value} in {counted(number, 'run')}" for value, number in count.most_common(_MOST)
     )
     more = f", {len(count) - _MOST} more" if len(count) > _MOST else ""
-    if all(_is_number(value) for value in count):
+    if all(is_number(value) for value in count):
         choice = f"--param '{key}=metadata:{key}' makes it a parameter"
     else:
         chosen = shell_word(f"{key}={count.most_common(1)[0][0]}")
@@ -83,7 +83,14 @@ def _input(key: str, count: Counter[str], mixed: int, points: int) -> Finding:
     return Finding("CPM143", key, f"{listed}{more}, at {mixed} of {points} points; {choice}")
 
 
-def _is_number(text: str) -> bool:
+def is_of_chance(key: str) -> bool:
+    """Return whether an entry of the metadata varies by chance, or has a comparison of its own."""
+    is_identifier = word_of(key) is NameWord.IDENTIFIER
+    return key in _OTHERS or is_identifier or _CHANCE.search(key) is not None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a finite number."""
     try:
         return math.isfinite(decimal_of(text))
     except ValueError:

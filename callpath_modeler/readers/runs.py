@@ -115,7 +115,7 @@ def read_runs(
     DataError
         If the profile was written with another reduction.
     """
-    reader = registry.find(file.path)
+    reader = registry.reader_of(file.path, file.reader)
     read: list[ReadRun] = []
     with naming_the_reader(reader, file.path), opened_runs(reader, file.path, workers) as runs:
         if not runs:

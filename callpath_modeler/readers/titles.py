@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from callpath_modeler.profile.schema import base_unit
 
@@ -43,6 +44,8 @@ _BENEFITS = frozenset(
 _UNITS_OF_TIME = _DURATIONS | {
     "second", "min", "minute", "h", "hr", "hour", "hours", "d", "day", "days"
 }  # fmt: skip
+_MOST_TITLES = 256
+"""Number of titles that are remembered: the tables of a series have the same titles."""
 _LONGEST_UNIT = 40
 _COUNTS = frozenset(
     {"visits", "calls", "count", "counts", "hits", "samples", "instructions", "cycles", "flops",
@@ -153,6 +156,7 @@ def means_first(titles: Sequence[str]) -> list[int]:
     return [next(ordered[group])[1] for group in of_title]
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_measured(title: str) -> bool:
     """Return whether a title is that of a measured quantity instead of a parameter.
 
@@ -175,6 +179,7 @@ def is_measured(title: str) -> bool:
     )
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_rate(title: str) -> bool:
     """Return whether a title is that of a rate, a speedup or an efficiency: more is better.
 
@@ -198,6 +203,7 @@ def is_rate(title: str) -> bool:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_processes(name: str) -> bool:
     """Return whether a parameter is the number of processes.
 

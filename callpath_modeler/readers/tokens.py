@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -57,6 +58,7 @@ _SIZES = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+@lru_cache(maxsize=256)
 def word_of(text: str) -> NameWord:
     """Return the meaning of a word, or of several words joined by spaces or signs.
 
@@ -86,6 +88,9 @@ def word_of(text: str) -> NameWord:
         return NameWord.IDENTIFIER
     return NameWord.SIZE if "per" in parts or parts[-1] == "size" else NameWord.OTHER
 
+
+_MOST_NAMES = 4096
+"""Number of names whose numbers are remembered, because each case of a series needs them."""
 
 _LONGEST_NAME = 255
 """Maximum number of characters that are read from a name; file systems allow no more."""
@@ -149,9 +154,19 @@ def tokens_in(name: str) -> list[NumberToken]:
     >>> [(t.word, t.value) for t in tokens_in("lulesh-16cores-001")]
     [('cores', 16.0), ('', 1.0)]
     """
+    return [*_tokens_of(name)]
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def _tokens_of(name: str) -> tuple[NumberToken, ...]:
+    parts = _PARTS.finditer(without_identifiers(name))
+    return tuple(_tokens([(found.lastgroup or "", found[0]) for found in parts]))
+
+
+def without_identifiers(name: str) -> str:
+    """Return a name with a bar instead of each date, time of day, UUID and hexadecimal hash."""
     name = _OPAQUE.sub("|", name[:_LONGEST_NAME])
-    name = _HEXADECIMAL.sub(lambda found: "|" if _is_hash(found[0]) else found[0], name)
-    return list(_tokens([(found.lastgroup or "", found[0]) for found in _PARTS.finditer(name)]))
+    return _HEXADECIMAL.sub(lambda found: "|" if _is_hash(found[0]) else found[0], name)
 
 
 def _is_hash(text: str) -> bool:

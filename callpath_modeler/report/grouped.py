@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
+from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.invocation import Invocation
 from callpath_modeler.units import counted
@@ -61,19 +62,27 @@ def joined(tables: Mapping[str, Table], name: str) -> Table:
 def of_groups(
     name: str | None, groups: Mapping[str, tuple[Ranking, Sequence[Finding]]]
 ) -> list[Finding]:
-    """Return the findings of all groups.
+    """Return the findings of all groups, as `labelled`."""
+    return labelled(
+        (f"{name} = {value}", ranking.fitted.experiment, findings)
+        for value, (ranking, findings) in groups.items()
+    )
 
-    A finding names its group, unless it is about a file or occurs in every group.
+
+def labelled(parts: Iterable[tuple[str, Experiment, Sequence[Finding]]]) -> list[Finding]:
+    """Return the findings of all parts of a series.
+
+    A finding has the label of its part, unless it is about a file or occurs in every part.
     """
-    shared = set.intersection(*({*findings} for _, findings in groups.values()))
+    known = [*parts]
+    shared = set.intersection(*({*findings} for _, _, findings in known))
     told = []
-    for value, (ranking, findings) in groups.items():
-        sources = [run.source for run in ranking.fitted.experiment.runs]
+    for label, experiment, findings in known:
+        sources = [run.source for run in experiment.runs]
         for finding in findings:
             is_of_file = any(source.startswith(finding.subject) for source in sources)
-            if len(groups) > 1 and finding not in shared and not is_of_file:
-                message = f"{name} = {value}: {finding.message}"
-                told.append(replace(finding, message=message))
+            if len(known) > 1 and finding not in shared and not is_of_file:
+                told.append(replace(finding, message=f"{label}: {finding.message}"))
             else:
                 told.append(finding)
     return [*dict.fromkeys(told)]

@@ -119,6 +119,7 @@ def info_table(experiment: Experiment) -> Table:
     columns: dict[str, list[str | int | float | bool | None]] = {
         "source": [run.source for run in experiment.runs],
         "reader": [run.reader for run in experiment.runs],
+        **({"case": [*experiment.cases_of_runs()]} if experiment.cases else {}),
         **{name: [run.parameters[name] for run in experiment.runs] for name in names},
         "repetition": [run.repetition for run in experiment.runs],
         "processes": [run.extent.processes for run in experiment.runs],

@@ -47,10 +47,11 @@ def _role(  # noqa: PLR0911 - one per role
         reason = "the title names call paths" if known else "the texts are names of functions"
         return ColumnRole(shown, "call path", reason)
     if title in layout.cases:
-        key = shell_word(case_key(title))
+        key, excluded = (shell_word(case_key(title) + end) for end in ("", "=none"))
         named = "the title names inputs or programs, and its" if names_a_case(title) else "its"
         reason = f"{named} texts tell runs of one scale apart"
-        return ColumnRole(shown, "case", reason, f"--where {key}=VALUE, --group-by {key}")
+        option = f"--case NAME, --group-by {key}, --param {excluded}"
+        return ColumnRole(shown, "case", reason, option)
     program = layout.program
     if program is not None and title in program.parts:
         reason = f"a time that is never more than {program.total}"
@@ -94,6 +95,7 @@ def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnR
     reason, shown = _REASONS[place_of(title)], printable(title)
     if plain(title) in words.VALUES:
         reason = "the title names values"
+    reason = grid.derived.get(title, reason)
     if layout.metric is not None or metric.name == default:
         return ColumnRole(shown, "default metric", reason)
     return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

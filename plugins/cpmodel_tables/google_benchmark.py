@@ -17,7 +17,9 @@ _CSV = re.compile(r"(?m)^name,iterations,real_time,cpu_time,time_unit\b")
 _ARGUMENT = re.compile(r"(?:(?P<name>[A-Za-z]\w*):)?(?P<value>\d{1,15})")
 _SETTINGS = frozenset({"iterations", "repeats", "min_time", "min_warmup_time"})
 """Settings in the name of a benchmark, beside its arguments."""
-_STATISTICS = frozenset({"mean", "median", "stddev", "cv"})
+_STATISTICS = frozenset({"mean", "median", "stddev", "cv", "min", "max"})
+_OF_SEVERAL = frozenset({"BigO", "RMS"})
+"""Ends of names of fits over all arguments."""
 _FLAGS = frozenset({"real_time", "manual_time", "process_time"})
 
 
@@ -95,7 +97,7 @@ def _of_csv(path: Path) -> Iterator[Mapping[str, object]]:
                 name = str(row["name"])
                 of, _, statistic = name.rpartition("_")
                 names.add(name)
-                if statistic in _STATISTICS and of in names:
+                if statistic in _OF_SEVERAL or (statistic in _STATISTICS and of in names):
                     continue
                 yield {key: cell for key, cell in row.items() if isinstance(key, str)}
         except csv.Error as cause:

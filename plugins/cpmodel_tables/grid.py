@@ -66,6 +66,7 @@ class Grid:
     is_result : whether the file is known to be a table of results, for any titles
     creator : tool that wrote the file, or ""
     has_lists : whether rows are values of lists, whose numbers are those of no run
+    derived : how columns were computed that the file does not have, by title
     """
 
     path: Path
@@ -77,6 +78,7 @@ class Grid:
     is_result: bool = False
     creator: str = ""
     has_lists: bool = False
+    derived: Mapping[str, str] = field(default_factory=dict)
     _numeric: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parsed: dict[str, FloatArray | None] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -6,14 +6,26 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from callpath_modeler.arrays import IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
+
+_FEW = 64
+"""Largest number of rows that Python numbers faster than numpy."""
 
 
 def refined(number: IntArray, cells: Sequence[object]) -> IntArray:
     """Return a number per row, [n], equal for rows with equal `number` and equal cells."""
-    own = numbered(cells)
-    _, found = np.unique(number * (int(own.max()) + 1) + own, return_inverse=True)
-    return np.asarray(found, np.intp)
+    return joined([number, numbered(cells)], len(number))
+
+
+def joined(columns: Sequence[FloatArray | IntArray], rows: int) -> IntArray:
+    """Return a number per row, [rows], equal for rows with equal values in all columns."""
+    if columns and rows <= _FEW and not any(np.isnan(column).any() for column in columns):
+        return _numbered([*zip(*(column.tolist() for column in columns), strict=True)])
+    found = np.zeros(rows, np.intp)
+    for column in columns:
+        own = np.unique(column, return_inverse=True)[1]
+        found = np.unique(found * (int(own.max()) + 1) + own, return_inverse=True)[1]
+    return found
 
 
 def numbered(cells: Sequence[object]) -> IntArray:

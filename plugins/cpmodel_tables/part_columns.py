@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.readers.titles import read_title
+from callpath_modeler.readers.titles import is_rate, read_title
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.notations import TIMES
-from cpmodel_tables.title_words import Place, place_of, unit_of_time
+from cpmodel_tables.title_words import (
+    CALL_PATHS,
+    LIKE_REGIONS,
+    Place,
+    is_activity,
+    is_cost,
+    place_of,
+    plain,
+    scale_name,
+    unit_of_time,
+)
 
 _ORDER = (Place.TOTAL, Place.TIME, Place.PART, Place.COUNT, Place.OF_PROCESSORS, Place.AVERAGE,
           Place.RATE, Place.MODEL)  # fmt: skip
@@ -22,6 +32,12 @@ _MOST = 0.5
 _ROUNDING = 1e-3
 """Largest rest of the run time that is rounding."""
 
+_OF_PROGRAM = {Place.TOTAL, Place.TIME}
+
+TIME = "time (s)"
+"""Title of the sum of the parts, if no column is the run time."""
+_COSTS = {"speedup": "relative time", "efficiency": "relative core time"}
+"""Title of the cost of a rate, by a word of the rate."""
 OTHER = "other"
 """Name of the rest of the run time."""
 
@@ -49,12 +65,15 @@ def values_of_program(grid: Grid, values: Sequence[str]) -> Values:
     """Return the roles of columns of values.
 
     A total has priority over its parts, and the time on the wall over that of processors. Times
-    that never add up to more than the total are its parts.
+    that never add up to more than the total are its parts. If no title names the total, it is the
+    time that all others add up to.
     """
     places = {title: place_of(title) for title in values}
+    if not _OF_PROGRAM & {*places.values()}:
+        places |= dict.fromkeys(_whole_of_parts(grid, places), Place.TOTAL)
     ordered = sorted(values, key=lambda title: _ORDER.index(places[title]))
     total = ordered[0]
-    if places[total] not in {Place.TOTAL, Place.TIME} or len(values) < 2:
+    if places[total] not in _OF_PROGRAM or len(values) < 2:
         return Values(tuple(ordered), places=places)
     parts = _parts(grid, total, ordered[1:], places)
     if not parts:
@@ -64,6 +83,72 @@ def values_of_program(grid: Grid, values: Sequence[str]) -> Values:
     has_rest = bool((rest > _ROUNDING * whole).any())
     titles = tuple(title for title in ordered if title not in parts)
     return Values(titles, total, tuple(parts), has_rest, places)
+
+
+def _whole_of_parts(grid: Grid, places: dict[str, Place]) -> list[str]:
+    """Return the column of times that two others or more never exceed in sum, if there is one."""
+    times = [title for title, place in places.items() if place is Place.PART]
+    found = []
+    for title in times:
+        others, whole = [each for each in times if each != title], seconds(grid, title)
+        if len(others) > 1 and not is_activity(title):
+            found += [title] * _adds_up(grid, others, whole, least=_MOST)
+    return found[:1]
+
+
+def with_sum_of_parts(grid: Grid) -> Grid:
+    """Return a table with the run time, if all its times are parts: the sum of the parts."""
+    if not any(map(scale_name, grid.columns)) or TIME in grid.columns:
+        return grid
+    if sum(map(is_activity, grid.columns)) < 2:
+        return grid
+    numeric = [title for title in grid.columns if grid.is_numeric(title)]
+    costs = [title for title in numeric if is_cost(title) and place_of(title) is not Place.MODEL]
+    titles = {plain(title) for title in grid.columns}
+    parts = [title for title in numeric if is_activity(title) and not scale_name(title)]
+    has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
+    if has_paths or not costs or len(parts) < 2 or not {*costs} <= {*parts}:
+        return grid
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum([seconds(grid, title) for title in parts], axis=0)
+    columns = {**grid.columns, TIME: total.tolist()}
+    reason = "the sum of the parts, because no column is the run time"
+    return replace(grid, columns=columns, derived={**grid.derived, TIME: reason})
+
+
+def with_cost_of_rate(grid: Grid) -> Grid:
+    """Return a table with a cost, if it has only speedups or efficiencies: models are of costs.
+
+    The inverse of the speedup is the time relative to the smallest run. The inverse of the
+    efficiency is the time of all cores for the same work. Predicted efficiencies could rise.
+    """
+    if not any(map(is_rate, grid.columns)):
+        return grid
+    numeric = [title for title in grid.columns if grid.is_numeric(title)]
+    titles = {plain(title) for title in grid.columns}
+    scale = next((title for title in numeric if scale_name(title)), None)
+    known = [title for title in numeric if is_cost(title) and place_of(title) is not Place.MODEL]
+    if scale is None or known or not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS}):
+        return grid
+    for word, cost in _COSTS.items():
+        for title in numeric:
+            if word in plain(title).replace("speed up", "speedup").split():
+                return _with_inverse(grid, title, scale, cost)
+    return grid
+
+
+def _with_inverse(grid: Grid, title: str, scale: str, cost: str) -> Grid:
+    """Return a table with a further column: the values at the smallest scale over all values."""
+    values, at = grid.numbers(title), grid.numbers(scale)
+    is_usable = bool((values > 0).all() and np.isfinite(at).all())
+    if place_of(title) is Place.MODEL or cost in grid.columns or not is_usable:
+        return grid
+    with np.errstate(over="ignore", invalid="ignore"):
+        costs = values[at == at.min()].mean() / values
+    columns = {**grid.columns, cost: costs.tolist()}
+    reason = f"the inverse of {title}, because no column is a time"
+    derived = {**grid.derived, cost: reason}
+    return replace(grid, columns=columns, units={**grid.units, cost: "1"}, derived=derived)
 
 
 def rest_of(grid: Grid, total: str, parts: Sequence[str]) -> FloatArray:

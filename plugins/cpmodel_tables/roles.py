@@ -15,6 +15,7 @@ from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables.grid import Grid
+from cpmodel_tables.grouped_rows import joined
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.text_columns import case_key
 
@@ -77,12 +78,12 @@ def roles_of(
     names = [*columns]
     gone = {names[k] for k, each in enumerate(decided) if not _is_modelled(each)}
     parameters = {name: column for name, column in columns.items() if name not in gone}
-    setting = _joined([*parameters.values()], len(path))
+    setting = joined([*parameters.values()], len(path))
     tellers = [columns[name] for name in names if name in gone]
     tellers.sort(key=lambda column: -len(np.unique(column)))
     keys = [key for key in map(case_key, layout.cases) if key in words]
-    cases = _joined([_codes(words[key]) for key in keys], len(path))
-    setting = _joined([setting, cases], len(path))
+    cases = joined([_codes(words[key]) for key in keys], len(path))
+    setting = joined([setting, cases], len(path))
     if number is None and not layout.events:
         candidates = [*tellers, *(_codes(texts) for title, texts in words.items()
                                    if title not in keys)]  # fmt: skip
@@ -166,7 +167,7 @@ def _decided(
     """Decide the roles of columns, given the runs that all columns together distinguish."""
     rows = len(next(iter(columns.values())))
     told = [_codes(each) for each in others if each is not None]
-    run = _joined([*columns.values(), *told], rows)
+    run = joined([*columns.values(), *told], rows)
     _, first = np.unique(run, return_index=True)
     first.sort()
     numbers = [
@@ -200,15 +201,6 @@ def _as_column(decision: Decision) -> Decision:
     return decision
 
 
-def _joined(columns: Sequence[FloatArray | IntArray], rows: int) -> IntArray:
-    """Return a number per row, [rows], equal for rows with equal values in all columns."""
-    joined = np.zeros(rows, np.intp)
-    for column in columns:
-        own = np.unique(column, return_inverse=True)[1]
-        joined = np.unique(joined * (int(own.max()) + 1) + own, return_inverse=True)[1]
-    return joined
-
-
 def _codes(cells: IntArray | Sequence[Hashable]) -> IntArray:
     if isinstance(cells, np.ndarray):
         return cells
@@ -223,11 +215,11 @@ def _numbered(setting: IntArray, path: IntArray, teller: NDArray[Any]) -> IntArr
     two rows with the same number. Each number has rows for most call paths.
     """
     rows = len(setting)
-    if len(np.unique(_joined([setting, path], rows))) == rows:
+    if len(np.unique(joined([setting, path], rows))) == rows:
         return None
-    if len(np.unique(_joined([setting, path, teller], rows))) < rows:
+    if len(np.unique(joined([setting, path, teller], rows))) < rows:
         return None
-    run = _joined([setting, teller], rows)
+    run = joined([setting, teller], rows)
     if rows <= _FILLED * (int(run.max()) + 1) * len(np.unique(path)):
         return None
     _, first = np.unique(run, return_index=True)

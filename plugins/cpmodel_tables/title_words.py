@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 from callpath_modeler.profile.parameter_line import worker_parameter
 from callpath_modeler.profile.schema import base_unit
@@ -77,7 +78,7 @@ _ACTIVITIES = frozenset(
     {"comp", "compute", "computation", "calc", "comm", "communication", "mpi", "io", "wait",
      "waiting", "sync", "barrier", "halo", "exchange", "init", "initialization", "setup", "solve",
      "assembly", "fft", "force", "forces", "pair", "neigh", "kspace", "output", "overhead", "other",
-     "rest", "finalize", "idle", "transfer", "copy"}
+     "rest", "finalize", "idle", "transfer", "copy", "bond", "modify", "neighbor"}
 )  # fmt: skip
 """Titles of parts of the run time, also without a unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
@@ -117,6 +118,8 @@ _OF_MODELS = frozenset(
 """Other words of titles of models; with further ones, ``linear solver`` is measured."""
 _BRACKETS = re.compile(r"(?<!\s)\s*[\[(][^\[(\])]*[\])]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_MOST_TITLES = 256
+"""Number of titles that are remembered: the tables of a series have the same titles."""
 
 
 class Place(StrEnum):
@@ -132,6 +135,7 @@ class Place(StrEnum):
     MODEL = "model"
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def plain(title: str) -> str:
     """Return a title in lower case, without unit and punctuation.
 
@@ -142,6 +146,7 @@ def plain(title: str) -> str:
     return " ".join(re.findall(r"[0-9a-z]+", bare.lower()))
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def scale_name(title: str) -> str | None:
     """Return the parameter that a title names, if it counts workers; None = it does not.
 
@@ -180,6 +185,7 @@ def is_stamp(title: str) -> bool:
     return plain(title) in _STAMPS
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_cost(title: str) -> bool:
     """Return whether a title means a measured quantity, and less of it is better.
 
@@ -201,6 +207,7 @@ def unit_of_time(title: str) -> str:
     return next((note for note in notes if note in TIMES and note not in {"m", "d"}), "")
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def place_of(title: str) -> Place:
     """Return the place of a column of values in a table without call paths.
 
@@ -249,6 +256,7 @@ def is_model(title: str) -> bool:
     return bool(words & _MODELS) and words <= _MODELS | _OF_MODELS
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def is_activity(title: str) -> bool:
     """Return whether a title names only a part of the run time, such as ``comm``.
 
@@ -257,6 +265,16 @@ def is_activity(title: str) -> bool:
     """
     words = {*plain(title).split()}
     return bool(words) and words <= _ACTIVITIES
+
+
+def may_name_a_case(word: str) -> bool:
+    """Return whether a word of the title of a time has no known meaning, as ``old`` and ``gcc``.
+
+    >>> [may_name_a_case(word) for word in ("old", "gcc", "total", "cpu", "max", "comm")]
+    [True, True, False, False, False, False]
+    """
+    known = _TIMES | _OF_PROCESSORS | _PARTIAL | _MODELS | _ACTIVITIES
+    return word.lower() not in known
 
 
 def part_name(title: str) -> str:

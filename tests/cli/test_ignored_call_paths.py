@@ -121,8 +121,8 @@ def test_what_was_stored_without_call_paths_needs_no_other_models(run, lulesh, t
 
 
 def test_of_two_experiments_one_may_lack_what_is_ignored(run, series):
-    old = series(name="old")
-    new = series(name="new", names=("main", "f", "h"))
+    old = series(name="old") / "old.*"
+    new = series(name="new", names=("main", "f", "h")) / "new.*"
     for pattern in ("**/g", "**/h"):
         done = run("diff", old, new, "--ignore", pattern, "-f", "csv")
         assert done.status == 0, done.err

@@ -60,25 +60,35 @@ def test_words_before_a_size_are_kinds(series, run):
         "n": (65536, 262144),
     }
     asked = ("rank", folder, "--target", "64", "--where", "n=65536")
-    refused = run(*asked)
+    refused = run("views", *asked[1:])
     refused.fails(2, "4 cases of 'kind': a, pe, r, re")
-    chosen = shlex.split(refused.complaint.partition("--where ")[2].partition(", or rank")[0])[0]
-    assert "4 points, 4 runs" in run(*asked[:-1], f"n=65536,{chosen}").out
+    chosen = shlex.split(refused.complaint.partition("--case ")[2].partition(", or compare")[0])[0]
+    assert "4 points, 4 runs" in run(*asked, "--case", chosen).out
     out = run(*asked, "--group-by", "kind").out
     assert [line for line in out.splitlines() if line.startswith("kind = ")] == [
         f"kind = {kind} (4 runs)" for kind in sorted(kinds)
     ]
 
 
-def test_numbers_of_kinds_from_zero_are_no_reason_to_exclude_one(series, run):
+@pytest.mark.parametrize("name", ["app-i{i}-p{p}", "case{i}-p{p}"])
+def test_numbers_that_count_kinds_from_zero_are_cases(series, run, name):
+    folder = series([name.format(i=i, p=p) for i in range(4) for p in SCALES])
+    word = "i" if "-i" in name else "case"
+    out = run("rank", folder, "--target", "64").out
+    assert "of 4 cases" in out
+    assert "4 points, 4 runs" in run("rank", folder, "--target", "64", "--case", f"{word}2").out
+
+
+def test_a_number_from_zero_may_be_a_parameter_with_options_that_work(series, run):
     folder = series([f"app-i{i}-p{p}" for i in range(4) for p in SCALES])
-    refused = run("rank", folder, "--target", "64")
+    refused = run("rank", folder, "--target", "64", "--param", "i=name")
     refused.fails(4, "i = 0: models need positive values")
     hint = refused.complaint
     chosen = shlex.split(hint.partition("--where ")[2].partition(", or rank")[0])[0]
-    assert "4 points, 4 runs" in run("rank", folder, "--target", "64", "--where", chosen).out
+    asked = ("rank", folder, "--target", "64", "--param", "i=name")
+    assert "4 points, 4 runs" in run(*asked, "--where", chosen).out
     grouped = shlex.split(hint.partition("--group-by ")[2])[0]
-    out = run("rank", folder, "--target", "64", "--group-by", grouped).out
+    out = run(*asked, "--group-by", grouped).out
     assert out.count("4 points, 4 runs") == 4
 
 

@@ -126,42 +126,45 @@ def test_conditions_of_several_options_must_all_hold(write, run):
         for k, (solver, machine) in enumerate(itertools.product(("cg", "gmres"), "ab"), 1)
     ]
     path = write("\n".join(["solver,machine,p,time", *rows]) + "\n")
-    asked = ("rank", path, "--target", "64")
-    refused = run(*asked)
+    refused = run("views", path, "--target", "64")
     refused.fails(2, "2 cases of 'solver': cg, gmres; 2 cases of 'machine': a, b")
-    assert "with --where solver=cg,machine=a, or rank each with" in refused.complaint
-    assert "--where machine=a --group-by solver" in refused.complaint
+    assert "with --case cg/a, or compare all with `cpmodel rank`" in refused.complaint
+    asked = ("rank", path, "--target", "64")
     one = run(*asked, "--where", "solver=cg,machine=a").out
     several = run(*asked, "--where", "solver=cg", "--where", "machine=a").out
     assert several == one
     assert "5 points, 5 runs" in one
     assert "--where solver=cg,machine=a" in one
-    run(*asked, "--where", "solver=cg").fails(2, "choose one by adding --where machine=a")
+    chosen = run("views", path, "--target", "64", "--where", "solver=cg")
+    chosen.fails(2, "choose one by adding --case a")
     grouped = run(*asked, "--where", "machine=a", "--group-by", "solver").out
     assert grouped.count("5 points, 5 runs") == 2
 
 
-def test_a_condition_that_another_one_implies_is_not_asked_for(write, run):
+def test_a_word_that_another_one_implies_is_not_asked_for(write, run):
     rows = [
         f"{solver},{library},{p},{t}"
         for p, t in zip(SCALES, TIMES, strict=True)
         for solver, library in (("cg", "x"), ("gmres", "y"))
     ]
     path = write("\n".join(["solver,library,p,time", *rows]) + "\n")
-    complaint = run("rank", path, "--target", "64").complaint
-    assert "choose one with --where solver=cg, or rank each with --group-by solver" in complaint
+    complaint = run("views", path, "--target", "64").complaint
+    assert "choose one with --case cg, or" in complaint
+    assert "5 points, 5 runs" in run("rank", path, "--target", "64", "--where", "library=y").out
 
 
-def test_cases_are_refused_with_options_that_work(write, run):
+def test_cases_are_refused_with_an_option_that_works(write, run):
     rows = [f"a=1*;{p};{t}\nb<2, c;{p};{2 * t}" for p, t in zip(SCALES, TIMES, strict=True)]
     path = write("\n".join(["matrix, kind;p;time", *rows]) + "\n")
-    refused = run("rank", path, "--target", "64")
+    refused = run("views", path, "--target", "64")
     refused.fails(2, "2 cases of 'matrix kind': a=1*, b<2, c")
-    hint = refused.complaint
-    chosen = shlex.split(hint.partition("--where ")[2].partition(", or rank")[0])[0]
-    assert "5 points, 5 runs" in run("rank", path, "--target", "64", "--where", chosen).out
-    grouped = shlex.split(hint.partition("--group-by ")[2].partition("; a column")[0])[0]
-    grouped = run("rank", path, "--target", "64", "--group-by", grouped).out
+    chosen = shlex.split(refused.complaint.partition("--case ")[2].partition(", or compare")[0])[0]
+    out = run("rank", path, "--target", "64", "--case", chosen).out
+    assert "5 points, 5 runs" in out
+    assert "100 s" not in run("rank", path, "--target", "2", "--case", "b<2, c").out
+    pooled = shlex.split(refused.complaint.partition("add --param ")[2])[0]
+    assert "5 points, 10 runs" in run("rank", path, "--target", "64", "--param", pooled).out
+    grouped = run("rank", path, "--target", "64", "--group-by", "matrix kind").out
     assert grouped.count("5 points, 5 runs") == 2
 
 
@@ -170,9 +173,8 @@ def test_sizes_in_words_are_never_added_up(write, run):
     lines += [f"{k}000x{k}000,{p},{k * t}" for k in (1, 2, 4)
               for p, t in zip(SCALES, TIMES, strict=True)]  # fmt: skip
     path = write("\n".join([*lines, ""]))
-    run("rank", path, "--target", "64").fails(
-        2, "3 cases of 'Matrix Size': 1000x1000, 2000x2000, 4000x4000"
-    )
+    out = run("rank", path, "--target", "16").out
+    assert "4000x4000 takes longest of 3 cases: 32.8 s. 1000x1000 is the fastest: 8.20 s." in out
     out = run("rank", path, "--where", "Matrix Size=2000x2000", "--target", "16").out
     assert "16.4 s at p = 16" in out
 
@@ -339,7 +341,7 @@ def test_info_says_what_each_column_is_used_for_and_how_to_change_it(write, run)
     ]
     options = {each[0]: each[3] for each in told if len(each) > 3}
     one = ("--where", "input=ref")
-    assert options["input"].startswith("--where input=VALUE")
+    assert options["input"].startswith("--case NAME, --group-by input")
     assert "CPU time" in run("rank", path, *one, "--target", "64",
                              *shlex.split(options["CPU time (s)"])).out  # fmt: skip
     assert "Speedup" in run("rank", path, *one, "--target", "64", "-m", "Speedup").out
@@ -522,7 +524,7 @@ SHAPES = re.findall(r"^```text (\S+)\n(.*?)^```$.*?^(Result|Question): (.*?)(?:\
 def test_the_page_says_what_comes_out_of_each_table(write, run, name, text, kind, told):
     path = write(text, name)
     if kind == "Question":
-        run("rank", path, "--target", "64").fails(2, told.strip())
+        run("views", path, "--target", "64").fails(2, told.strip())
         return
     experiment = loading.load(path)
     scale, values = re.match(r"scale `(.*?)` = ([0-9, ]+);", told).groups()

@@ -45,10 +45,13 @@ def test_a_ranking_has_the_value_at_the_target(run, tmp_path, name):
         assert "total" not in outcome.out
 
 
-def test_a_report_of_two_tests_ends_with_their_names(run, tmp_path):
+def test_a_report_of_two_tests_has_a_line_for_each(run, tmp_path):
     cases = [wf.case_of(p, name=name) for name in ("Stream", "Solver") for p in wf.SCALES]
     (tmp_path / "run-report.json").write_text(wf.report(cases))
-    run("rank", tmp_path, "--target", 64).fails(2, "2 programs", "Stream", "Solver", "--where")
+    out = run("rank", tmp_path, "--target", 64).out
+    assert "of 2 cases" in out
+    assert {"Stream", "Solver"} <= {line.split(" ")[0] for line in out.splitlines()}
+    run("views", tmp_path, "--target", 64).fails(2, "Solver, Stream", "--case")
 
 
 @pytest.mark.parametrize(

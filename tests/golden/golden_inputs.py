@@ -16,6 +16,7 @@ import benchmark_output
 import caliper_samples
 import caliper_writer
 import call_sites
+import case_series
 import collectives
 import cube_writer as cw
 import efficient_runs
@@ -305,6 +306,16 @@ def hybrid(path: Path, _: Callable) -> None:
     time[efficient_runs.BARRIER] = 2, 6, 0, 0
     time[efficient_runs.MPI, [0, 2]] = 6, 10
     efficient_runs.write_run(path, "app.p2", [2, 2], time)
+
+
+@made("sorting")
+def sorting(path: Path, _: Callable) -> None:
+    case_series.write_folded(path, case_series.few(), "{a}-{i}-p{p}-r{r}")
+
+
+@made("sorting.csv")
+def sorting_table(path: Path, _: Callable) -> None:
+    case_series.write_tables(path.parent, case_series.few(), "sorting")
 
 
 @made("groups")

@@ -291,6 +291,11 @@ def _hypotheses(space: SearchSpace, at: tuple[float, ...]) -> Hypotheses:
     known = replace(
         known, kinds=np.where(np.isin(known.kinds, SHARED), HypothesisGroup.FALLING, known.kinds)
     )
+    return shareable(known)
+
+
+def shareable(known: Hypotheses) -> Hypotheses:
+    """Return hypotheses whose arrays are read-only, so that several fits can use them."""
     for column in (getattr(known, field.name) for field in fields(known)):
         if isinstance(column, np.ndarray):
             _read_only(column)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain, combinations
 
 import numpy as np
@@ -38,6 +39,7 @@ from callpath_modeler.modeling.mixture.hypotheses import (
     PairGroups,
     ScreeningLimits,
     assemble_hypotheses,
+    shareable,
     with_prior,
 )
 from callpath_modeler.modeling.products import TO_OTHERS, TRANSPOSED, Factor
@@ -145,9 +147,10 @@ def _broken(products: Catalogue) -> IntArray:
         for of in products.factors
     ]
     plain = [plain_factors(factors) for factors in products.factors]
+    codes, axes = products.code.T.tolist(), products.axis.tolist()
     found = []
     for k in np.flatnonzero(products.breaks).tolist():
-        code, axis = products.code[:, k].tolist(), int(products.axis[k])
+        code, axis = codes[k], axes[k]
         laws = [
             (*code[:of], other, *code[of + 1 :])
             for of, others in enumerate(beside)
@@ -229,6 +232,13 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     ValueError
         If no term of the space fits the points.
     """
+    return _joint_hypotheses(space, tuple(map(tuple, points.tolist())))
+
+
+@lru_cache(maxsize=1)
+def _joint_hypotheses(space: SearchSpace, at: tuple[tuple[float, ...], ...]) -> Hypotheses:
+    """Make the hypotheses once: the cases of a series mostly have the same points."""
+    points = np.array(at)
     products = Catalogue.of(space, points)
     # Products that overflow at these points are left out.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -268,7 +278,7 @@ def joint_hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
     # A rare factor is not tried alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(BROKEN / len(plain), 0.04)}
-    return with_prior(known, weight * np.sqrt(plain), both, prior, HELD)
+    return shareable(with_prior(known, weight * np.sqrt(plain), both, prior, HELD))
 
 
 def _kinds_of_singles(products: Catalogue) -> IntArray:

@@ -86,7 +86,7 @@ def _(experiment: Experiment) -> Html:
 
 @_content.register
 def _(study: Study) -> Html:
-    return _content(study.experiment())
+    return _content(study.runs())
 
 
 @_content.register

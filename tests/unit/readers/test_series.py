@@ -70,8 +70,8 @@ def test_a_file_name_adds_only_what_its_runs_do_not_state(reader, tmp_path):
 
 
 def test_several_files_of_runs_make_one_experiment(reader, tmp_path):
-    first = reader.add(tmp_path, "first", runs((2, 4)))
-    second = reader.add(tmp_path, "second", runs((4, 8)))
+    first = reader.add(tmp_path, "a", runs((2, 4)))
+    second = reader.add(tmp_path, "b", runs((4, 8)))
     experiment = made(reader, first, second)
     at_4 = [run for run in experiment.runs if run.parameters["p"] == 4]
     assert [run.repetition for run in at_4] == [1, 2, 3, 4]

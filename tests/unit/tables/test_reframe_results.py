@@ -9,6 +9,7 @@ import pytest
 
 import workflow_files as wf
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.pipeline import fit
 
 PROGRAM = "StreamTest"
 
@@ -106,11 +107,12 @@ def test_a_parameter_of_the_test_beside_the_processes_is_one(load):
     assert [parameter.name for parameter in experiment.parameters] == ["p", "n"]
 
 
-def test_a_report_of_several_tests_asks_for_one(load, value_of):
+def test_several_tests_of_a_report_are_cases(load, value_of):
     cases = [wf.case_of(p, name=name) for name in (PROGRAM, "Other") for p in wf.SCALES]
-    with pytest.raises(UsageError, match="profiles of 2 programs") as raised:
-        load("run-report.json", wf.report(cases))
-    assert "--where program=" in raised.value.hint
+    whole = load("run-report.json", wf.report(cases))
+    assert {*whole.cases} == {PROGRAM, "Other"}
+    with pytest.raises(UsageError, match="2 cases of 'program'"):
+        fit(whole)
     experiment = load("run-report.json", wf.report(cases), where=f"program={PROGRAM}")
     assert value_of(experiment, "solve_time", PROGRAM, p=8) == wf.solve_time(8)
 
