@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from callpath_modeler.analysis.expectations.check import Check
+from callpath_modeler.analysis.expectations.clauses import read
 from callpath_modeler.analysis.expectations.expectation import Expectations
-from callpath_modeler.analysis.expectations.interpretation import read
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.argument_checks import check_type
 from callpath_modeler.errors import DataError, UsageError

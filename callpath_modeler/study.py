@@ -607,7 +607,7 @@ class Study(HtmlReprMixin):
             As `load` and `fit`.
         """
         from callpath_modeler import expectation_check
-        from callpath_modeler.analysis.expectations.interpretation import read
+        from callpath_modeler.analysis.expectations.clauses import read
 
         question = replace(question or Question(), **asked)
         target, chosen = self._target(question)
@@ -648,7 +648,7 @@ class Study(HtmlReprMixin):
         if path is None:
             return self
         from callpath_modeler import expectation_check
-        from callpath_modeler.analysis.expectations.interpretation import read
+        from callpath_modeler.analysis.expectations.clauses import read
 
         expectations = read(path)
         metrics = [metric, *(each.metric or metric for each in expectations.expectations)]

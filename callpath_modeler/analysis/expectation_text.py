@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from callpath_modeler.analysis.expectations.clauses import read
 from callpath_modeler.analysis.expectations.expectation import Expectations
-from callpath_modeler.analysis.expectations.interpretation import read
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Function, GrowthSyntaxError, parse_function
 from callpath_modeler.profile.experiment import Scaling

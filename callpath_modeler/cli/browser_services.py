@@ -236,7 +236,7 @@ class _Services:
 
     def check(self, name: str, forecast: ViewForecast) -> CommandAnswer:
         """Evaluate an expectation file at its own targets."""
-        from callpath_modeler.analysis.expectations.interpretation import read
+        from callpath_modeler.analysis.expectations.clauses import read
         from callpath_modeler.question import Question
         from callpath_modeler.report.check import check_listing
         from callpath_modeler.tui.services import CommandAnswer

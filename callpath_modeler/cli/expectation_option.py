@@ -92,7 +92,7 @@ def check_ranking(ranking: Ranking, path: Path | None) -> Check | None:
     """
     if path is None:
         return None
-    from callpath_modeler.analysis.expectations.interpretation import read
+    from callpath_modeler.analysis.expectations.clauses import read
     from callpath_modeler.expectation_check import check
 
     ctx = click.get_current_context()

@@ -204,7 +204,7 @@ def _measured(
     several.
     """
     from callpath_modeler.cli.render import render_table
-    from callpath_modeler.report import exchange, model_tables
+    from callpath_modeler.report import exports, model_tables
 
     metric = question.metric
     alone = metric if was_asked(click.get_current_context(), "metric") else None
@@ -213,13 +213,12 @@ def _measured(
     if alone is not None and form in (EXTRAP, *PROFILES):
         experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
-        console.write(exchange.for_extrap(experiment, output), output, overwrite=force)
+        console.write(exports.for_extrap(experiment, output), output, overwrite=force)
     elif form in PROFILES:
         first = experiment.metric(metric)
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
         largest = {
-            one: exchange.at_largest(experiment, one.name, study.centre(one.name))
-            for one in metrics
+            one: exports.at_largest(experiment, one.name, study.centre(one.name)) for one in metrics
         }
         console.write(_profile(form, experiment, largest), output, overwrite=force)
     else:
@@ -281,7 +280,7 @@ def _measured_flame(
 ) -> None:
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
     from callpath_modeler.question import Question
-    from callpath_modeler.report import exchange
+    from callpath_modeler.report import exports
     from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
     from callpath_modeler.report.flame.picture import flame_svg
 
@@ -292,7 +291,7 @@ def _measured_flame(
     shown = ColorBy(params["color_by"] or ("excess" if compared else "none"))
     if shown is ColorBy.NONE and not compared:
         how = study.centre(metric.name)
-        flame = plain(experiment, metric, exchange.at_largest(experiment, metric.name, how))
+        flame = plain(experiment, metric, exports.at_largest(experiment, metric.name, how))
     else:
         check_additive(metric)
         of_scales = Question(metric=metric.name, expect=question.expect)
@@ -320,20 +319,20 @@ def _check_flame(ctx: click.Context, form: str, what: str | None) -> None:
 
 def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:
     """Return the text of one profile; folded stacks only hold the first metric."""
-    from callpath_modeler.report import exchange
+    from callpath_modeler.report import exports
 
     tree = experiment.tree
     if form == "speedscope":
-        return exchange.speedscope(tree, columns, experiment.name)
+        return exports.speedscope(tree, columns, experiment.name)
     if form == "hatchet":
-        return exchange.hatchet_literal(tree, columns)
+        return exports.hatchet_literal(tree, columns)
     metric, exclusive = next(iter(columns.items()))
     if not metric.additive:
         raise UsageError(
             f"{metric.name} does not add up over call paths, but stacks do",
             hint="choose an additive metric with -m",
         )
-    return exchange.folded(tree, exclusive, metric.unit)
+    return exports.folded(tree, exclusive, metric.unit)
 
 
 def _form(format_: str | None, output: Path | None, what: str | None) -> str:

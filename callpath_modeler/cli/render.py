@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from callpath_modeler.diagnostics import Finding
-    from callpath_modeler.report.formats import Table
+    from callpath_modeler.report.table_formats import Table
 
 
 ROWS = 10
@@ -83,7 +83,7 @@ def render_table(
     header: bool = True,
 ) -> None:
     """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet."""
-    from callpath_modeler.report import formats
+    from callpath_modeler.report import table_formats
     from callpath_modeler.report.latex import to_latex
 
     if form in DELIMITERS:
@@ -93,9 +93,9 @@ def render_table(
         console.write(_parquet(content), output, overwrite=force)
         return
     text = {
-        "json": lambda: formats.to_json(content),
-        "jsonl": lambda: formats.to_jsonl(content),
-        "markdown": lambda: formats.to_markdown(content),
+        "json": lambda: table_formats.to_json(content),
+        "jsonl": lambda: table_formats.to_jsonl(content),
+        "markdown": lambda: table_formats.to_markdown(content),
         "latex": lambda: to_latex(content),
     }[form]()
     console.write(text, output, overwrite=force)
@@ -111,7 +111,7 @@ def render_parts(
     header: bool = True,
 ) -> None:
     """Write the parts of a table as csv or tsv, one by one."""
-    from callpath_modeler.report.formats import csv_pieces
+    from callpath_modeler.report.table_formats import csv_pieces
 
     pieces = csv_pieces(parts, delimiter=DELIMITERS[form], header=header)
     console.write_pieces(pieces, output, overwrite=force)

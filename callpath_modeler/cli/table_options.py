@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from callpath_modeler.cli.console import Console
-    from callpath_modeler.report.formats import Table
+    from callpath_modeler.report.table_formats import Table
 
 TABLE = "table"
 """The text format."""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from callpath_modeler.diagnostics.finding_kind import FindingKind
 from callpath_modeler.diagnostics.findings_of_profiles import OF_PROFILES
 from callpath_modeler.diagnostics.findings_of_series import OF_MODELS, OF_SERIES
+from callpath_modeler.diagnostics.template import FindingKind
 from callpath_modeler.printable import printable, shortened
 
 _LONGEST = 1500

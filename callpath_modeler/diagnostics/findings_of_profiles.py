@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callpath_modeler.diagnostics.finding_kind import FindingKind
+from callpath_modeler.diagnostics.template import FindingKind
 
 OF_PROFILES = {
     "CPM101": FindingKind(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from callpath_modeler.analysis.advise import Advice, NextRun
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.formats import Cell, Table, known_or_none
 from callpath_modeler.report.headline import at_text, omissions
 from callpath_modeler.report.layout import TextStyle, aligned
+from callpath_modeler.report.table_formats import Cell, Table, known_or_none
 from callpath_modeler.units import as_option, counted, factor_text, setting_text, significant
 
 _TELLS = 0.8

@@ -19,9 +19,9 @@ from callpath_modeler.analysis.history.bisection import (
 from callpath_modeler.analysis.history.judgement import HistoryChange
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.printable import shell_word
-from callpath_modeler.report.formats import Table, known_or_none
 from callpath_modeler.report.history import change_levels, name_of
 from callpath_modeler.report.layout import TextStyle, wrap
+from callpath_modeler.report.table_formats import Table, known_or_none
 from callpath_modeler.units import counted, setting_text, significant
 
 _HOUR = 3600.0

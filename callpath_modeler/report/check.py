@@ -13,9 +13,9 @@ from callpath_modeler.analysis.expectations.outcome_text import details, sentenc
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Status
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import TextStyle, shorten, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import as_option, setting_text
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.config import NAME, ConfigFile, ConfigPaths
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import GAP, aligned, wrap
+from callpath_modeler.report.table_formats import Cell, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import Omission, omissions_json
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.ranking_table import fit_settings
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
 """Names of the marks of changes."""

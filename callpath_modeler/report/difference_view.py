@@ -18,7 +18,6 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.diff import NOISE_UNKNOWN, heading, sums_note
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
 from callpath_modeler.report.outlined_view import (
     ViewOfForecast,
@@ -27,6 +26,7 @@ from callpath_modeler.report.outlined_view import (
     tree_lines,
     view_header,
 )
+from callpath_modeler.report.table_formats import Cell, Table
 
 _GREY = "dim"
 _SHOWN = (

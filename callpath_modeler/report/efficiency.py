@@ -26,10 +26,10 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.question import FURTHER
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, tree_table, wrap
 from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
 
 TOP = 10

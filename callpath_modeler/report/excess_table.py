@@ -15,12 +15,12 @@ from callpath_modeler.analysis.excess import (
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.outlined_view import (
     node_columns,
     view_header,
 )
 from callpath_modeler.report.pair_columns import expected_json
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:

@@ -9,8 +9,8 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.invocation import Invocation
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted
 
 GROUP = "group"

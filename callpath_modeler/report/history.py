@@ -21,13 +21,13 @@ from callpath_modeler.analysis.history.judgement import (
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.profile.omissions import omissions_json, omissions_text
-from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.report.history_efficiency import (
     efficiency_json,
     efficiency_rows,
     efficiency_title,
 )
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 _WORD = 10

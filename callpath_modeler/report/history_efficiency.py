@@ -6,7 +6,7 @@ import math
 
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.history.store import FACTORS
-from callpath_modeler.report.formats import json_number
+from callpath_modeler.report.table_formats import json_number
 from callpath_modeler.units import parameter_value, percent
 
 _WORTH = 0.005

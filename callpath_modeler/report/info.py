@@ -13,9 +13,9 @@ from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.readers.base import ColumnRole
 from callpath_modeler.readers.parameters import COLUMN
-from callpath_modeler.report.formats import Table, definitions_json
 from callpath_modeler.report.headline import left_out, scaling_words
 from callpath_modeler.report.layout import aligned, wrap
+from callpath_modeler.report.table_formats import Table, definitions_json
 from callpath_modeler.units import counted, parameter_value, percent
 
 _MOST_COLUMNS = 40

@@ -12,7 +12,7 @@ from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.readers.paths import split_at_slashes
 from callpath_modeler.report.expressions import latex_formula, latex_growth, latex_number
-from callpath_modeler.report.formats import Cell, Table
+from callpath_modeler.report.table_formats import Cell, Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",

@@ -17,8 +17,8 @@ from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.ranking_table import fit_settings, formula_texts, growth_texts
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.report.verdicts import verdict_columns
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
-from callpath_modeler.report.formats import Cell, json_number
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, tree_table
+from callpath_modeler.report.table_formats import Cell, json_number
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.ideal import Ideal
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.report.formats import Cell, json_number
 from callpath_modeler.report.layout import TextColumn
 from callpath_modeler.report.measured_only import excess_styles, excess_texts
+from callpath_modeler.report.table_formats import Cell, json_number
 from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import wrap
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:

@@ -23,9 +23,15 @@ from callpath_modeler.analysis.process_distribution import (
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.process_profile import ProcessProfile
 from callpath_modeler.profile.placement import Topology
-from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none, provenance
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten, wrap
 from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Table,
+    json_number,
+    known_or_none,
+    provenance,
+)
 from callpath_modeler.units import counted, factor_text, percent, setting_text
 
 _WIDTH = 100

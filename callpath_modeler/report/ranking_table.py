@@ -15,8 +15,8 @@ from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, changes_since
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.pair_columns import pair_cells, pair_header
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.verdicts import verdict_columns, verdict_header
 from callpath_modeler.report.verification import (
     calibration_header,

@@ -20,11 +20,17 @@ from callpath_modeler.analysis.refinement import (
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.formats import Cell, Table, json_number, known_or_none, provenance
 from callpath_modeler.report.headline import at_text, beyond
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
 from callpath_modeler.report.ranking_text import context, distinct_names
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Table,
+    json_number,
+    known_or_none,
+    provenance,
+)
 from callpath_modeler.units import counted, factor_text, parameter_value, percent, quantity
 
 _GREY = "dim"

@@ -14,8 +14,8 @@ from callpath_modeler.analysis.verification import FROM
 from callpath_modeler.history.prediction_scores import MarkScore, Scoreboard, ScoredPrediction
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.columns import amount_text, band_text
-from callpath_modeler.report.formats import Cell, Table, json_number
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.report.verification import calibration_header
 from callpath_modeler.units import (
     counted,

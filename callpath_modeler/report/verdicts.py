@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from callpath_modeler.printable import shell_word
-from callpath_modeler.report.formats import Cell
 from callpath_modeler.report.layout import TextColumn
+from callpath_modeler.report.table_formats import Cell
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check

@@ -8,8 +8,8 @@ import numpy as np
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.formats import Cell, json_number
 from callpath_modeler.report.layout import TextColumn, TextStyle
+from callpath_modeler.report.table_formats import Cell, json_number
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 if TYPE_CHECKING:

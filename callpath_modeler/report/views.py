@@ -26,7 +26,6 @@ from callpath_modeler.report.columns import (
     share_texts,
     value_titles,
 )
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
 from callpath_modeler.report.headline import (
     at_text,
     cost_text,
@@ -69,6 +68,7 @@ from callpath_modeler.report.ranking_table import (
     turning_json,
 )
 from callpath_modeler.report.ranking_text import points_text, scaling_text
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import (
     counted,
     percent,

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.numerals import decimal_of
-from callpath_modeler.report.formats import Cell as TableCell
-from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell as TableCell
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.units import counted, parameter_value
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
 from cpmodel_guidelines.statistics.repetition_count import (

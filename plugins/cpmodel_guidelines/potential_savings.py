@@ -10,7 +10,7 @@ import numpy as np
 from callpath_modeler.errors import DataError
 from callpath_modeler.modeling import Centre
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.report.exchange import at_largest
+from callpath_modeler.report.exports import at_largest
 from cpmodel_guidelines.functions import functions_in
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.campaigns.conversion import PROCESSES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from callpath_modeler.analysis.expectations.verdicts import Crossing
-from callpath_modeler.report.formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.answer import PREDICTED, Judged, Row, VerdictTally, Verification
 from cpmodel_guidelines.checks import GuidelineCheck

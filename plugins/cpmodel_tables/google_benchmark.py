@@ -20,6 +20,7 @@ _SETTINGS = frozenset({"iterations", "repeats", "min_time", "min_warmup_time"})
 _STATISTICS = frozenset({"mean", "median", "stddev", "cv", "min", "max"})
 _OF_SEVERAL = frozenset({"BigO", "RMS"})
 """Ends of names of fits over all arguments."""
+_UNITS = frozenset({"ns", "us", "ms", "s"})
 _FLAGS = frozenset({"real_time", "manual_time", "process_time"})
 
 
@@ -34,7 +35,7 @@ def read(path: Path) -> list[RunSource]:
     Raises
     ------
     InputError
-        If a benchmark is not as the library writes it.
+        If a benchmark is not as the library writes it, or has an unknown unit.
     """
     text = whole_text(path, is_json=True)
     results = Results(path, "Google Benchmark", place="benchmark", all_vary=True)
@@ -51,8 +52,13 @@ def read(path: Path) -> list[RunSource]:
             continue
         function, run = _arguments(name)
         repeated[name] = repeated.get(name, 0) + 1
+        unit = str(row.get("time_unit") or "ns")
+        if unit not in _UNITS:
+            raise InputError(
+                f"{path}: {name}: {unit!r} is no unit of time", hint="write ns, us, ms or s"
+            )
         told = {"program": function, **run, "repetition": float(repeated[name])}
-        results.add(told, (), "time", row["real_time"], row.get("time_unit"), number)
+        results.add(told, (), "time", row["real_time"], unit, number)
     return results.runs()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callpath_modeler.analysis.expectations.interpretation import read
+from callpath_modeler.analysis.expectations.clauses import read
 from recipes import blocks, furnish, shell
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -218,7 +218,7 @@ def extrap_json() -> list[bytes]:
 def extrap_experiment() -> list[bytes]:
     """Return Extra-P's archives, with and without arrays."""
     from callpath_modeler import loading
-    from callpath_modeler.report.exchange import for_extrap
+    from callpath_modeler.report.exports import for_extrap
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "small.txt"

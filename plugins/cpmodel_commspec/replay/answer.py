@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.printable import printable
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.replay.platform import Platform

@@ -20,8 +20,8 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.printable import printable
-from callpath_modeler.report.formats import Cell, Table
 from callpath_modeler.report.layout import TextColumn, TextStyle, tree_table, wrap
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import percent
 from cpmodel_commspec.operations import Traced
 from cpmodel_commspec.replay.platform import Platform

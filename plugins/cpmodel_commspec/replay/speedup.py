@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.report.formats import Table
 from callpath_modeler.report.layout import TextStyle, wrap
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.units import factor_text, percent, signed_percent
 from cpmodel_commspec.replay.run_time import mean_computation
 from cpmodel_commspec.specification import Specification

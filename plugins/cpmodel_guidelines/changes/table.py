@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.changes.comparison import (
     CampaignChange,

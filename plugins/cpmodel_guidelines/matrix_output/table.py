@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from callpath_modeler.report.formats import Cell, Table, json_number
+from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.matrix import Matrix, MatrixCell, MatrixRow, ViolatedShare, mark_of
 from cpmodel_guidelines.matrix_output.content import MatrixContent

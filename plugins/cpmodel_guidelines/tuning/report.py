@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from callpath_modeler.report.formats import Cell, Table, provenance
 from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import counted, parameter_value, percent
 from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.checks import Group

@@ -7,9 +7,9 @@ import pytest
 
 from callpath_modeler.analysis import expectation_text
 from callpath_modeler.analysis.ensemble import losses
+from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.document import parse
 from callpath_modeler.analysis.expectations.growths import growth_ideal
-from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, ScalingIdeal
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.analysis.target_excess import with_target

@@ -10,12 +10,12 @@ import pytest
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.diagnostics import KINDS
 from callpath_modeler.report import model_tables
-from callpath_modeler.report.formats import csv_pieces, to_csv, to_json
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model import compared_text, model_text
 from callpath_modeler.report.model_tables import models_table, models_tables
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.table_formats import csv_pieces, to_csv, to_json
 from synthetic import fitted
 
 P = 2.0 ** np.arange(2, 12)

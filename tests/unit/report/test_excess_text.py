@@ -16,8 +16,8 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess import excess_text
 from callpath_modeler.report.excess_table import excess_table
 from callpath_modeler.report.excess_view import ExcessView
-from callpath_modeler.report.formats import to_csv, to_json
 from callpath_modeler.report.layout import TextStyle
+from callpath_modeler.report.table_formats import to_csv, to_json
 from synthetic import chain, experiment
 
 NAN = float("nan")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from callpath_modeler.report.formats import Table
 from callpath_modeler.report.latex import to_latex
+from callpath_modeler.report.table_formats import Table
 
 TABLE = Table(
     {

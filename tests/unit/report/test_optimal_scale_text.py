@@ -12,11 +12,11 @@ from callpath_modeler.analysis.rank import rank
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.headline import turning_notes
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.ranking_table import ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.table_formats import to_json
 from callpath_modeler.report.views import ForecastView, views_table, views_text
 from synthetic import fitted
 

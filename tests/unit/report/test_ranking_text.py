@@ -10,13 +10,13 @@ from rich.cells import cell_len
 from callpath_modeler.analysis.rank import By, rank
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.report.formats import to_json
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.model_tables import graph_text, models_table, values_table
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.table_formats import to_json
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)

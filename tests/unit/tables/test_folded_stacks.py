@@ -9,7 +9,7 @@ import pytest
 from callpath_modeler.errors import InputError
 from callpath_modeler.loading import load as load_runs
 from callpath_modeler.readers.base import Match
-from callpath_modeler.report import exchange
+from callpath_modeler.report import exports
 from cpmodel_tables import FoldedReader
 
 
@@ -85,8 +85,8 @@ def test_the_reported_table_is_written_in_whole_microseconds(shared_data):
     if not folder.is_dir():
         pytest.skip("needs ../shared/data/reports")
     experiment = load_runs(folder / "t.csv")
-    values = exchange.at_largest(experiment, "time")
-    text = exchange.folded(experiment.tree, values, "s")
+    values = exports.at_largest(experiment, "time")
+    text = exports.folded(experiment.tree, values, "s")
     assert text == "main 250000\nmain;solve 11500000\nmain;io 3000000\n"
     # Lines that speedscope and inferno accept.
     assert all(re.fullmatch(r".* \d+", line) for line in text.splitlines())

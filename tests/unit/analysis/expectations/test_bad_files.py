@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.analysis.expectations.interpretation import read
+from callpath_modeler.analysis.expectations.clauses import read
 from callpath_modeler.errors import InputError
 
 EXPECT = "schema = 1\n[[expect]]\n"

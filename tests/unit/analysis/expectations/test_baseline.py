@@ -9,8 +9,8 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline, patterns_of
+from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.document import parse
-from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.pattern import Patterns, find_one

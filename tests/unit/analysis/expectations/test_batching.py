@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.document import parse
-from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
 from synthetic import experiment

@@ -10,8 +10,8 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.analysis.excess import excess_work
 from callpath_modeler.analysis.expectations.baseline import baseline
+from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.document import parse
-from callpath_modeler.analysis.expectations.interpretation import interpret
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.expectations.outcome_text import details, sentence
 from callpath_modeler.analysis.expectations.verdicts import Status

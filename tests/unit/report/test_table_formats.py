@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from callpath_modeler.report.formats import (
+from callpath_modeler.report.table_formats import (
     SCHEMA,
     Table,
     csv_pieces,
