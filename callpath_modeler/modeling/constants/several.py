@@ -7,40 +7,70 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-ASKED = 0.2
-"""Probability of laws in three parameters or more above which sums are tried.
+ASKED = 0.1
+"""Probability of laws in two parameters or more above which sums of products are tried.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
 """
 
 MATTERS = 1e-3
 """Probability of all sums of a row below which they are left out.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
 """
 
 FEWEST_IN_SUMS = 3
-"""Smallest number of parameters in such a sum; a sum in two parameters is a pair.
+"""Smallest number of parameters; in two parameters, pairs are such sums.
 
-Unit: parameters. Evidence: ablation, sums of three and four terms.
+Unit: parameters. Evidence: ablation, sums of products.
 """
 
-PRIOR_OF_SUMS = 0.05
-"""Prior of all sums together, before an application is known.
+FEWEST_ON_A_LINE = 3
+"""Fewest points of a line along which only one parameter varies.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: points. Evidence: by convention.
 """
 
-TRIED = 6
-"""Number of terms of each parameter that are tried.
+PRIOR_OF_SUMS = 0.3
+"""Prior of all sums of products together, before an application is known.
 
-Unit: count. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
+"""
+
+NATS_ON_LINES = 9.0
+"""Distance from the best term of a parameter along lines, beyond which a term is left out.
+
+Unit: nats. Evidence: ablation, sums of products.
+"""
+
+MOST_COMBINED = 1500
+"""Largest number of combinations of a term of each parameter that are tried in all structures.
+
+Unit: combinations. Evidence: ablation, sums of products.
+"""
+
+NATS_OF_SUMS = 9.0
+"""Distance from the best sum of a row, beyond which a sum is left out.
+
+Unit: nats. Evidence: ablation, sums of products.
+"""
+
+MOST_SUMS = 150
+"""Largest number of sums of a row that are evaluated.
+
+Unit: sums. Evidence: ablation, sums of products.
 """
 
 SINGULAR = 1e-13
 """Part of the diagonal that is added, so that equations that rounding makes equal can be solved.
 
 Unit: ratio. Evidence: by convention.
+"""
+
+MENDED = 3
+"""Number of solutions of the equations of a sum: each one corrects the rounding of those before.
+
+Unit: count. Evidence: by convention.
 """
 
 MOST_OF_TWO = 8500

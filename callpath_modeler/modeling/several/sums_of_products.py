@@ -1,39 +1,28 @@
-"""Sums of three and four terms: a factor of each of three parameters or more.
+"""Posterior of sums of products of terms of three parameters or more.
 
-If runs vary one parameter at a time, two products and a constant fit such a sum exactly, and
-predict hundreds of times as much where all parameters are large. There are millions of sums. So
-only a few terms of each parameter are tried: those with the smallest residuals together with
-arbitrary functions of the others. See docs/explanation/several-parameters.md, 'Sums of three and
-four terms'.
+See docs/explanation/several-parameters.md, 'Sums of products'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
 from math import lgamma
 
 import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, VARIES
+from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART
 from callpath_modeler.modeling.constants.outcome import NEGLIGIBLE
-from callpath_modeler.modeling.constants.several import (
-    ASKED,
-    FEWEST_IN_SUMS,
-    MATTERS,
-    PRIOR_OF_SUMS,
-    SINGULAR,
-    TRIED,
-)
+from callpath_modeler.modeling.constants.several import ASKED, MATTERS, MENDED, SINGULAR
 from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import (
     LogPriors,
     Posterior,
+    evidence_of_best,
     fitted_values,
     log_probability_of_all,
     posterior_in_numpy,
@@ -48,64 +37,19 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     relative_weights,
 )
 from callpath_modeler.modeling.mixture.screening import smoothed
-from callpath_modeler.modeling.products import NOTHING, Product
-from callpath_modeler.modeling.several.catalogue import cost_of
-
-
-class AdditiveTerms(Struct, frozen=True):
-    """Terms of sums over K points in D parameters.
-
-    Attributes
-    ----------
-    codes : for each parameter, [H] shapes
-    log_share : for each parameter, [H] log prior of each shape among these
-    levels : [D, K] number of the value that each parameter has at each point
-    axes : [S + 1, D] whether a shape depends on a parameter; the last entry stands for no shape
-    """
-
-    codes: tuple[IntArray, ...]
-    log_share: tuple[FloatArray, ...]
-    levels: IntArray
-    axes: BoolArray
-
-
-def additive_terms(hypotheses: Hypotheses, points: FloatArray) -> AdditiveTerms | None:
-    """Return the terms of sums over `points` [K, D]; None if D is less than three."""
-    fans = hypotheses.fans
-    if points.ndim == 1 or points.shape[1] < FEWEST_IN_SUMS or fans is None:
-        return None
-    count, shapes = (
-        points.shape[1],
-        [each for each in hypotheses.shapes if isinstance(each, Product)],
-    )
-    axes = np.zeros((len(shapes) + 1, count), dtype=np.bool_)
-    axes[:-1] = _axes(shapes)
-    codes = tuple(fans.terms[axes[fans.terms, axis]] for axis in range(count))
-    plain = [
-        np.array([2.0 ** -cost_of(shapes[code].factors[axis]) for code in its.tolist()])
-        for axis, its in enumerate(codes)
-    ]
-    return AdditiveTerms(
-        codes, tuple(np.log(each / each.sum()) for each in plain), fans.levels, axes
-    )
-
-
-def _axes(shapes: Sequence[Product]) -> list[list[bool]]:
-    """Return whether shapes depend on parameters, [S, D]; each factor is compared once."""
-    every = {id(factor): factor for shape in shapes for factor in shape.factors}
-    varies = {name: factor != NOTHING for name, factor in every.items()}
-    return [[varies[id(factor)] for factor in shape.factors] for shape in shapes]
+from callpath_modeler.modeling.several.product_space import ProductSpace
+from callpath_modeler.modeling.several.sum_screening import PromisingSums, promising_sums
 
 
 @dataclass(frozen=True, slots=True)
-class AdditiveFits:
+class SumFits:
     """C sums of some rows under P deviations with L drifts.
 
     Attributes
     ----------
     row, residual : [C] row of each sum; its residual without a drift, per degree of freedom
-    codes : [C, D] shapes, -1 = none
-    log_prior : [C] log prior
+    codes : [C, D] numbers of the products, slowest growth first; -1 = none
+    log_prior : [C] log prior among the sums
     log_evidence : [P, C] log evidence
     coefficients, covariance : [L, 1 + D, C] and [L, E, C], as in `Candidates`
     """
@@ -119,7 +63,7 @@ class AdditiveFits:
     covariance: FloatArray
 
     @classmethod
-    def joined(cls, parts: Sequence[AdditiveFits]) -> AdditiveFits:
+    def joined(cls, parts: Sequence[SumFits]) -> SumFits:
         """Return the sums of all parts."""
         names = "row", "residual", "codes", "log_prior"
         columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
@@ -127,9 +71,9 @@ class AdditiveFits:
         last = (np.concatenate([getattr(part, name) for part in parts], -1) for name in others)
         return cls(*columns, *last)
 
-    def take(self, there: BoolArray, place: IntArray) -> AdditiveFits:
+    def take(self, there: BoolArray, place: IntArray) -> SumFits:
         """Return the sums marked by `there`; rows get the number in `place`."""
-        return AdditiveFits(
+        return SumFits(
             place[self.row[there]],
             self.residual[there],
             self.codes[there],
@@ -142,7 +86,7 @@ class AdditiveFits:
     def log_probability(self, beliefs: LogPriors) -> FloatArray:
         """Return the log of the joint probability of each sum and the values, [C]."""
         of_each = self.log_evidence + beliefs.deviations[:, None]
-        return np.asarray(np.logaddexp.reduce(of_each, axis=0) + self.log_prior)
+        return np.asarray(np.logaddexp.reduce(of_each, axis=0) + (self.log_prior + beliefs.sums))
 
     def believed(self, data: ScaledRows, ways: Deviations, beliefs: LogPriors) -> Posterior:
         """Return the posterior of the sums, given that one of them is the law."""
@@ -164,74 +108,35 @@ def largest_of_each(row: IntArray, number: FloatArray, count: int) -> FloatArray
     return found
 
 
-def fit_additive(
-    row: int,
-    data: ScaledRows,
-    fitted: FloatArray,
-    sums: AdditiveTerms,
-    hypotheses: Hypotheses,
-    ways: Deviations,
-) -> AdditiveFits | None:
-    """Return the sums of the only row of `data`; None if it varies with too few parameters."""
+def fit_sums(
+    row: int, data: ScaledRows, fitted: FloatArray, space: ProductSpace, ways: Deviations
+) -> SumFits | None:
+    """Return the promising sums of the only row of `data`; None if there are none."""
     unit = error_unit(data, fitted)
     weights = np.concatenate([relative_weights(data, unit, drift) for drift in ways.drifts])
-    near = _nearest(data, weights[0], sums, hypotheses)
-    parts = []
-    count = len(sums.codes)
-    told = [axis for axis in range(count) if len(near[axis])]
-    for used in range(FEWEST_IN_SUMS, len(told) + 1):
-        for axes in combinations(told, used):
-            places = np.array(list(product(*(near[axis] for axis in axes))), dtype=np.intp)
-            codes = np.stack([sums.codes[a][k] for a, k in zip(axes, places.T, strict=True)], 1)
-            shares = [sums.log_share[a][k] for a, k in zip(axes, places.T, strict=True)]
-            log_prior = np.log(PRIOR_OF_SUMS) + np.sum(shares, axis=0)
-            part = _regressed(row, data, unit[0], weights, np.sort(codes, axis=1), hypotheses, ways)
-            parts.append(replace(part, log_prior=log_prior))
-    return AdditiveFits.joined(parts) if parts else None
+    parts = promising_sums(data, weights[0], space, ways)
+    if not parts:
+        return None
+    return SumFits.joined([_fits(row, data, unit[0], weights, each, space, ways) for each in parts])
 
 
-def _nearest(
-    data: ScaledRows, weights: FloatArray, sums: AdditiveTerms, hypotheses: Hypotheses
-) -> list[IntArray]:
-    """Return the terms of each parameter that are closest, together with functions of the others.
-
-    A parameter that did not vary where the row has values has no terms.
-    """
-    root, found = np.sqrt(weights), []
-    levels = [each[:, None] == np.arange(each.max() + 1) for each in sums.levels]
-    freedom, values = max(float(data.used[0]) - 2, 1.0), data.values[0] * root
-    for axis, codes in enumerate(sums.codes):
-        others = np.concatenate([each for k, each in enumerate(levels) if k != axis], axis=1)
-        base, size, _ = np.linalg.svd(others * root[:, None], full_matrices=False)
-        base = base[:, size > 1e-9 * size[0]]
-        terms = hypotheses.table[codes].T * root[:, None]
-        raw = (terms**2).sum(axis=0)
-        terms = terms - base @ (base.T @ terms)
-        left = values - base @ (base.T @ values)
-        square, along = (terms**2).sum(axis=0), np.maximum(terms.T @ left, 0.0)
-        varies = square > VARIES * raw
-        residual = left @ left - np.where(varies, along**2 / np.where(varies, square, 1.0), 0.0)
-        misfit = np.maximum(residual, 0.0) / freedom + data.variance[0]
-        order = np.argsort(freedom / 2 * np.log(misfit) - sums.log_share[axis])
-        found.append(order[varies[order]][:TRIED])
-    return found
-
-
-def _regressed(
+def _fits(
     row: int,
     data: ScaledRows,
     unit: FloatArray,
     weights: FloatArray,
-    codes: IntArray,
-    hypotheses: Hypotheses,
+    sums: PromisingSums,
+    space: ProductSpace,
     ways: Deviations,
-) -> AdditiveFits:
-    """Return regressions of a row on sums of the shapes `codes` [C, m], under all drifts [L, K]."""
-    values, shapes = data.values[0], hypotheses.table[codes].swapaxes(1, 2)
+) -> SumFits:
+    """Return regressions of a row on sums, under all drifts [L, K]."""
+    positions = space.by_growth(sums.positions)
+    tables, _ = space.tables(positions.reshape(-1, positions.shape[2]))
+    shapes = tables.reshape(*positions.shape[:2], -1).swapaxes(1, 2)
+    values = data.values[0]
     design = np.concatenate([np.ones((*shapes.shape[:2], 1)), shapes], axis=2)
     normal = np.einsum("cki,lk,ckj->lcij", design, weights, design, optimize=True)
-    right = np.einsum("cki,lk->lci", design, weights * values)
-    whole, forced = _solved(normal, right, 0), _solved(normal, right, 1)
+    whole, forced = (_solved(normal, design, values, weights, first) for first in (0, 1))
     left = [_left(design, each[0], values, weights, unit) for each in (whole, forced)]
     noise, used = data.variance, data.used
     point = np.maximum(noise, left[0][0] / max(float(used[0]) - design.shape[2], 1.0))
@@ -243,9 +148,9 @@ def _regressed(
         for one, other in zip(whole, forced, strict=True)
     )
     residual = np.where(free, *left)
-    size = codes.shape[1] + free
+    size = positions.shape[1] + free
     evidence = _evidence(numbers, inverse, log_det, size, free, np.sqrt(point))
-    log_evidence = np.empty((len(ways.deviation), len(codes)))
+    log_evidence = np.empty((len(ways.deviation), len(positions)))
     for k, drift in enumerate(ways.drift_of):
         variance = data.variance + ways.deviation[k] ** 2
         of_first = np.log(ways.drifts[drift].of_first) / 2
@@ -253,23 +158,31 @@ def _regressed(
         log_evidence[k] = evidence[drift] - of_first
         log_evidence[k] += likelihood(residual[drift], variance, data.dof, freedom)
     log_evidence[:, used[0] <= size] = -np.inf
-    return _wide(row, point, codes, log_evidence, numbers, inverse, len(data.points.T))
+    codes = space.numbers(positions)
+    found = _wide(row, point, codes, log_evidence, numbers, inverse, len(space.axes))
+    return replace(found, log_prior=sums.log_prior)
 
 
 def _solved(
-    normal: FloatArray, right: FloatArray, first: int
+    normal: FloatArray, design: FloatArray, values: FloatArray, weights: FloatArray, first: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the solution of the normal equations; the `first` coefficients are zero.
 
     It consists of the coefficients [L, C, q], the inverse, and the logarithm of the determinant.
+    The residuals of the first solution mend its rounding.
     """
     part = normal[..., first:, first:]
     diagonal = np.einsum("...ii->...i", part)
     # A small addition to the diagonal keeps equations solvable that are singular by rounding.
     part = part + SINGULAR * diagonal[..., None] * np.eye(part.shape[-1])
-    inverse, numbers = np.zeros_like(normal), np.zeros_like(right)
+    inverse = np.zeros_like(normal)
     inverse[..., first:, first:] = np.linalg.inv(part)
-    numbers[..., first:] = np.einsum("...ij,...j->...i", inverse, right)[..., first:]
+    numbers = np.zeros(normal.shape[:-1])
+    for _ in range(MENDED):
+        left = values - np.einsum("cki,lci->lck", design, numbers)
+        numbers += np.einsum(
+            "lcij,cki,lck->lcj", inverse, design, weights[:, None] * left, optimize=True
+        )
     return numbers, inverse, np.linalg.slogdet(part)[1]
 
 
@@ -326,7 +239,7 @@ def _wide(
     numbers: FloatArray,
     inverse: FloatArray,
     most: int,
-) -> AdditiveFits:
+) -> SumFits:
     """Return sums with the columns of sums of `most` terms."""
     count, terms = codes.shape
     shapes = np.full((count, most), -1, dtype=np.intp)
@@ -336,7 +249,7 @@ def _wide(
     square = np.zeros((*whole.shape, 1 + most))
     square[..., : 1 + terms, : 1 + terms] = inverse
     upper = square[..., *np.triu_indices(1 + most)]
-    return AdditiveFits(
+    return SumFits(
         np.full(count, row),
         point,
         shapes,
@@ -347,96 +260,161 @@ def _wide(
     )
 
 
-class AdditiveCandidates(Struct, frozen=True):
-    """Posterior of some rows that includes sums of more than two terms.
+class SumCandidates(Struct, frozen=True):
+    """Posterior of some rows that includes sums of products.
 
     Attributes
     ----------
     rows : [n] numbers of the rows
     found : posterior with M candidates of these rows and coefficients [1 + D, M]
-    codes : [M, D] shapes of the candidates, -1 = none
+    codes : [M, D] numbers of the products of the candidates, -1 = none
+    share : [n] probability of all sums of products together
     """
 
     rows: IntArray
     found: Posterior
     codes: IntArray
+    share: FloatArray
 
-    def fitted(self, hypotheses: Hypotheses) -> FloatArray:
+    def fitted(self, space: ProductSpace, hypotheses: Hypotheses, far: FloatArray) -> FloatArray:
         """Return the mean of the models of each row at the points, [n, K]."""
-        return values_at_points(self.found, self.codes, hypotheses)
+        places, columns = space.columns(self.codes, hypotheses, far)
+        return values_at_points(self.found, places, columns.table[:-1])
 
 
-def with_additive_models(
-    found: Posterior,
-    data: ScaledRows,
-    sums: AdditiveTerms | None,
-    hypotheses: Hypotheses,
-    ways: Deviations,
-    beliefs: LogPriors,
-) -> AdditiveCandidates | None:
-    """Return the posterior of rows that depend on three parameters or more, sums included.
+class FittedSums(Struct, frozen=True):
+    """Sums of products of some rows, before priors are known.
 
-    The result is None without sums, or if no sum matters.
+    Attributes
+    ----------
+    rows : [n] numbers of the rows
+    data : the rows
+    fitted : [n, K] values that errors are relative to
+    tried : sums of these rows
     """
-    if sums is None:
-        return None
-    many = sums.axes[hypotheses.codes(found.chosen)].any(axis=1).sum(axis=1) >= FEWEST_IN_SUMS
-    asked = np.bincount(found.row, found.weight * many, len(found.variance)) > ASKED
-    rows = np.flatnonzero(asked)
-    if not rows.size:
-        return None
-    fitted = smoothed(data.take(rows), fitted_values(found.repeated(rows), hypotheses))
-    rows, fitted, parts = _tried(rows, fitted, data, sums, hypotheses, ways)
-    if not rows.size:
-        return None
-    some, their, tried = data.take(rows), found.repeated(rows), AdditiveFits.joined(parts)
-    log_sum = tried.log_probability(beliefs)
-    variance = -largest_of_each(tried.row, -tried.residual, len(rows))
-    log_others = log_probability_of_all(their, some, fitted, variance, hypotheses, ways, beliefs)
-    top = np.maximum(log_others, largest_of_each(tried.row, log_sum, len(rows)))
-    weight = np.exp(log_sum - top[tried.row])
-    whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
-    weight /= whole[tried.row]
-    share = np.asarray(np.bincount(tried.row, weight, len(rows)), dtype=np.float64)
-    matters = np.flatnonzero(share > MATTERS)
-    if not matters.size:
-        return None
-    place = np.full(len(rows), -1)
-    place[matters] = np.arange(len(matters))
-    few = tried.take((weight > NEGLIGIBLE) & (place[tried.row] >= 0), place)
-    believed = few.believed(some.take(matters), ways, beliefs)
-    return _together(
-        rows[matters], their.repeated(matters), believed, few, share[matters], hypotheses
-    )
 
+    rows: IntArray
+    data: ScaledRows
+    fitted: FloatArray
+    tried: SumFits
 
-def _tried(
-    rows: IntArray,
-    fitted: FloatArray,
-    data: ScaledRows,
-    sums: AdditiveTerms,
-    hypotheses: Hypotheses,
-    ways: Deviations,
-) -> tuple[IntArray, FloatArray, list[AdditiveFits]]:
-    """Return the rows that may follow a sum, their `fitted` values [n, K], and the sums of each."""
-    told, parts = list[int](), list[AdditiveFits]()
-    for k, row in enumerate(rows):
-        one = data.take(np.array([row]))
-        part = fit_additive(len(parts), one, fitted[k : k + 1], sums, hypotheses, ways)
-        if part is not None:
-            told.append(k)
-            parts.append(part)
-    return rows[told], fitted[told], parts
+    @classmethod
+    def of(
+        cls,
+        found: Posterior,
+        data: ScaledRows,
+        space: ProductSpace | None,
+        hypotheses: Hypotheses,
+        ways: Deviations,
+    ) -> FittedSums | None:
+        """Return the sums of the rows that depend on two parameters or more; None without any.
+
+        `found` is the posterior of the rows of `data` without sums.
+        """
+        if space is None:
+            return None
+        joint = space.depends[hypotheses.codes(found.chosen)].any(axis=1).sum(axis=1) > 1
+        rows = np.flatnonzero(
+            np.bincount(found.row, found.weight * joint, len(found.variance)) > ASKED
+        )
+        fitted = smoothed(data.take(rows), fitted_values(found.repeated(rows), hypotheses))
+        told, parts = list[int](), list[SumFits]()
+        for k, row in enumerate(rows):
+            one = data.take(np.array([row]))
+            part = fit_sums(len(parts), one, fitted[k : k + 1], space, ways)
+            if part is not None:
+                told.append(k)
+                parts.append(part)
+        if not parts:
+            return None
+        its = rows[told]
+        return cls(its, data.take(its), fitted[told], SumFits.joined(parts))
+
+    def as_one(
+        self, found: Candidates, believed: Posterior, hypotheses: Hypotheses, ways: Deviations
+    ) -> Candidates:
+        """Return candidates in which all sums of a row are one more hypothesis, the last one.
+
+        Parameters
+        ----------
+        found, believed : candidates of all rows, and their posterior
+        hypotheses, ways : hypotheses and deviations
+        """
+        rows, tried = self.rows, self.tried
+        variance = -largest_of_each(tried.row, -tried.residual, len(rows))
+        few = believed.repeated(rows)
+        code, of_best = evidence_of_best(few, self.data, self.fitted, variance, hypotheses, ways)
+        each = tried.log_evidence + tried.log_prior
+        top = np.full((len(each), len(rows)), -np.inf)
+        for one, its in zip(top, each, strict=True):
+            np.maximum.at(one, tried.row, its)
+        whole = np.zeros_like(top)
+        for one, its, most in zip(whole, each, top, strict=True):
+            with np.errstate(invalid="ignore"):
+                np.add.at(one, tried.row, np.nan_to_num(np.exp(its - most[tried.row])))
+        with np.errstate(divide="ignore"):
+            of_sums = top + np.log(whole)
+        place = np.full(len(believed.variance), -1)
+        place[rows] = np.arange(len(rows))
+        its = np.flatnonzero(place[found.row] >= 0)
+        same = its[found.chosen[its] == code[place[found.row[its]]]]
+        same = same[np.argsort(found.row[same])]
+        shift = of_sums - of_best + found.log_evidence[:, same]
+        last = np.full(len(rows), len(hypotheses.log_prior))
+        more = Candidates(
+            rows,
+            last,
+            shift,
+            np.zeros((*found.coefficients.shape[:2], len(rows))),
+            np.zeros((*found.covariance.shape[:2], len(rows))),
+        )
+        both = Candidates.joined([found, more])
+        most = largest_of_each(both.row, both.log_evidence.max(axis=0), len(believed.variance))
+        return replace(both, log_evidence=both.log_evidence - most[both.row])
+
+    def candidates(
+        self,
+        found: Posterior,
+        hypotheses: Hypotheses,
+        ways: Deviations,
+        beliefs: LogPriors,
+    ) -> SumCandidates | None:
+        """Return the posterior of rows with sums included; None if no sum matters.
+
+        `found` is the posterior of all rows without sums.
+        """
+        rows, tried = self.rows, self.tried
+        their = found.repeated(rows)
+        log_sum = tried.log_probability(beliefs)
+        variance = -largest_of_each(tried.row, -tried.residual, len(rows))
+        log_others = log_probability_of_all(
+            their, self.data, self.fitted, variance, hypotheses, ways, beliefs
+        )
+        top = np.maximum(log_others, largest_of_each(tried.row, log_sum, len(rows)))
+        weight = np.exp(log_sum - top[tried.row])
+        whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
+        weight /= whole[tried.row]
+        share = np.asarray(np.bincount(tried.row, weight, len(rows)), dtype=np.float64)
+        matters = np.flatnonzero(share > MATTERS)
+        if not matters.size:
+            return None
+        place = np.full(len(rows), -1)
+        place[matters] = np.arange(len(matters))
+        few = tried.take((weight > NEGLIGIBLE) & (place[tried.row] >= 0), place)
+        believed = few.believed(self.data.take(matters), ways, beliefs)
+        return _together(
+            rows[matters], their.repeated(matters), believed, few, share[matters], hypotheses
+        )
 
 
 def _together(
     rows: IntArray,
     others: Posterior,
     believed: Posterior,
-    few: AdditiveFits,
+    few: SumFits,
     share: FloatArray,
     hypotheses: Hypotheses,
-) -> AdditiveCandidates:
+) -> SumCandidates:
     """Return the posterior of sums, with a total weight of `share` [n], and other candidates."""
     most = few.codes.shape[1]
     rest, codes = 1 - share, np.full((len(others.row), most), -1, dtype=np.intp)
@@ -460,6 +438,5 @@ def _together(
         rest * others.variance + share * believed.variance,
         rest * others.drift + share * believed.drift,
     )
-    return AdditiveCandidates(
-        rows, found, np.concatenate([codes, few.codes[believed.chosen]])[order]
-    )
+    codes = np.concatenate([codes, few.codes[believed.chosen]])[order]
+    return SumCandidates(rows, found, codes, share)

@@ -10,7 +10,7 @@ import pytest
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit, slice_along
 from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.several.additive_models import additive_terms
+from callpath_modeler.modeling.several.product_space import product_space
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
@@ -139,7 +139,7 @@ def test_rows_that_are_such_sums_have_no_errors_in_common(noise):
 
 def test_two_parameters_and_spaces_of_one_term_have_no_such_sums():
     space = default_space("mixture", several=True)
-    assert additive_terms(joint_hypotheses(space, grid(P, N)), grid(P, N)) is None
+    assert product_space(space, joint_hypotheses(space, grid(P, N)), grid(P, N)) is None
     single = SearchSpace.of([1, 2], [0, 1], max_terms=1)
     models = fit(grid(P, N, M), measured(grid(P, N, M), sum_of_three, 0.0), space=single)
     assert models.terms.shape == (1, 2)

@@ -1,0 +1,285 @@
+"""Screening of sums of products: those of the possible sums that may explain a row.
+
+Along a line, only one parameter varies. There every sum in which the parameter has one term is a
+constant and this term. So lines show which terms are possible, whatever the structure of the sum.
+All products and sums of the possible terms are compared. See
+docs/explanation/several-parameters.md, 'Sums of products'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lgamma, prod
+
+import numpy as np
+from msgspec import Struct
+
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, PARALLEL, TINY, VARIES
+from callpath_modeler.modeling.constants.several import (
+    MOST_COMBINED,
+    MOST_SUMS,
+    NATS_OF_SUMS,
+    NATS_ON_LINES,
+)
+from callpath_modeler.modeling.mixture.regressions import likelihood
+from callpath_modeler.modeling.mixture.scaled_rows import Deviations, ScaledRows
+from callpath_modeler.modeling.several.product_space import Axis, Groups, ProductSpace
+
+
+class PromisingSums(Struct, frozen=True):
+    """C sums of b products.
+
+    Attributes
+    ----------
+    positions : [C, b, D] factors of each product
+    log_prior : [C] log prior of each sum
+    """
+
+    positions: IntArray
+    log_prior: FloatArray
+
+
+def promising_sums(
+    data: ScaledRows, weights: FloatArray, space: ProductSpace, ways: Deviations
+) -> list[PromisingSums]:
+    """Return the sums that may explain the only row of `data`, by their number of products.
+
+    `weights` [K] belong to the points.
+    """
+    misfit = _Misfit.of(data, weights, ways, len(space.axes))
+    on_lines = [_on_lines(axis, data.values[0], weights, misfit) for axis in space.axes]
+    terms = _combined(on_lines)
+    needed = {axis for axis, score in enumerate(on_lines) if score[0] < -NATS_ON_LINES}
+    columns = _Columns(space, terms, data.values[0], weights)
+    found = list[tuple[Groups, FloatArray, FloatArray]]()
+    for groups, log_prior in space.structures:
+        used = {axis for group in groups for axis in group}
+        if needed <= used and all(terms[axis].size for axis in used):
+            score, prior = columns.scores(groups, misfit)
+            found.append((groups, score + (prior + log_prior), prior + log_prior))
+    return _best(found, terms, len(space.axes))
+
+
+def _on_lines(axis: Axis, values: FloatArray, weights: FloatArray, misfit: _Misfit) -> FloatArray:
+    """Return log probabilities of no term and of each term of a parameter along lines, [1 + T].
+
+    They are relative to the largest one. Each line has a constant and a coefficient of its own.
+    """
+    there = np.where(axis.lines >= 0, weights[axis.lines], 0.0)
+    whole = np.maximum(there.sum(axis=1, keepdims=True), TINY)
+    value, table = values[axis.lines], axis.table[1:][:, axis.lines]
+    product = there * (value - (there * value).sum(axis=1, keepdims=True) / whole)
+    total = float((product * value).sum())
+    away = table - (there * table).sum(axis=2, keepdims=True) / whole
+    square = (there * away * away).sum(axis=2)
+    along = np.maximum((away * product).sum(axis=2), 0.0)
+    varies = square > VARIES * whole.T
+    gain = np.where(varies, along**2 / np.where(varies, square, 1.0), 0.0).sum(axis=1)
+    points = float((there > 0).sum())
+    lines = float(((there > 0).sum(axis=1) > 1).sum())
+    none = misfit.likelihood(np.array([total]), max(points - lines, 1.0))
+    each = misfit.likelihood(np.maximum(total - gain, 0.0), max(points - 2 * lines, 1.0))
+    found = np.concatenate([none, each + axis.log_share])
+    found[1:][~varies.any(axis=1)] = -np.inf
+    return np.asarray(found - found.max())
+
+
+def _combined(on_lines: Sequence[FloatArray]) -> list[IntArray]:
+    """Return the positions of the terms of each parameter that are combined with each other.
+
+    If too many are possible, the least probable ones are left out.
+    """
+    limit = NATS_ON_LINES
+    while True:
+        best = [score[1:].max(initial=-np.inf) for score in on_lines]
+        found = [
+            1 + np.flatnonzero((score[1:] >= top - limit) & np.isfinite(score[1:]))
+            for score, top in zip(on_lines, best, strict=True)
+        ]
+        if prod(max(len(each), 1) for each in found) <= MOST_COMBINED or limit < 1e-3:
+            return found
+        limit *= 0.9
+
+
+class _Misfit(Struct, frozen=True):
+    """Log likelihoods of residuals of a row, summed over the deviations without a drift.
+
+    Attributes
+    ----------
+    variance, log_prior : [V, 1] variances of a point, and their log priors
+    dof : degrees of freedom of the noise
+    used : number of points with a value
+    logs : [M] logarithms of residuals, ascending
+    of_size : [D + 2, M] log likelihoods of these residuals, by the number of coefficients
+    """
+
+    variance: FloatArray
+    log_prior: FloatArray
+    dof: float
+    used: float
+    logs: FloatArray
+    of_size: FloatArray
+
+    @classmethod
+    def of(cls, data: ScaledRows, weights: FloatArray, ways: Deviations, most: int) -> _Misfit:
+        steady = ways.steady()
+        variance = data.variance[0] + steady.deviation[:, None] ** 2
+        used, whole = float(data.used[0]), float(weights @ data.values[0] ** 2)
+        logs = np.linspace(np.log(1e-20 * whole), np.log(10 * whole), 300)
+        found = cls(variance, steady.log_prior[:, None], float(data.dof[0]), used, logs, logs)
+        sizes = [found.likelihood(np.exp(logs), max(used - size, 0.0)) for size in range(most + 2)]
+        return cls(variance, found.log_prior, found.dof, used, logs, np.array(sizes))
+
+    def likelihood(self, residual: FloatArray, freedom: float) -> FloatArray:
+        """Return the log likelihoods of residuals [M]."""
+        dof, free = np.array(self.dof), np.array(freedom)
+        each = likelihood(residual, self.variance, dof, free) + self.log_prior
+        return np.asarray(np.logaddexp.reduce(each, axis=0))
+
+    def of_sums(self, residual: FloatArray, size: int) -> FloatArray:
+        """Return log likelihoods of residuals of sums with `size` coefficients, interpolated."""
+        logs = np.log(np.maximum(residual, TINY))
+        return np.interp(logs, self.logs, self.of_size[size])
+
+
+class _Products(Struct, frozen=True):
+    """N products of the possible terms of a group of parameters.
+
+    Attributes
+    ----------
+    mean : [N] weighted means
+    away, weighted : [N, K] values about the mean; the same times the weights
+    along : [N] weighted sums of products with the values of the row
+    peak : [N] largest values
+    log_share : [N] log prior of the terms
+    """
+
+    mean: FloatArray
+    away: FloatArray
+    weighted: FloatArray
+    along: FloatArray
+    peak: FloatArray
+    log_share: FloatArray
+
+
+class _Columns:
+    """Products of the possible terms of a row, and the regressions of the row on their sums."""
+
+    def __init__(
+        self,
+        space: ProductSpace,
+        terms: Sequence[IntArray],
+        values: FloatArray,
+        weights: FloatArray,
+    ) -> None:
+        self._space, self._terms, self._weights = space, terms, weights
+        self._whole = float(weights.sum())
+        self._mean = float(weights @ values) / self._whole
+        self._away = values - self._mean
+        self._total = float(weights @ self._away**2)
+        self._known = dict[tuple[int, ...], _Products]()
+
+    def _of(self, group: tuple[int, ...]) -> _Products:
+        if group not in self._known:
+            self._known[group] = self._products(group)
+        return self._known[group]
+
+    def _products(self, group: tuple[int, ...]) -> _Products:
+        table, share = np.ones((1, len(self._weights))), np.zeros(1)
+        for axis in group:
+            its, which = self._space.axes[axis], self._terms[axis]
+            table = (table[:, None] * its.table[which]).reshape(-1, table.shape[1])
+            share = (share[:, None] + its.log_share[which - 1]).ravel()
+        mean = table @ self._weights / self._whole
+        away = table - mean[:, None]
+        weighted = away * self._weights
+        return _Products(mean, away, weighted, weighted @ self._away, table.max(axis=1), share)
+
+    def scores(self, groups: Groups, misfit: _Misfit) -> tuple[FloatArray, FloatArray]:
+        """Return log evidences and log priors of the sums of a structure, [N1, N2, ...].
+
+        There is a constant if it is positive and explains more than it costs. Sums with another
+        coefficient that is not positive are left out, because they are sums of fewer products.
+        """
+        each, count = [self._of(group) for group in groups], len(groups)
+
+        def along(place: int, column: FloatArray) -> FloatArray:
+            return column.reshape([-1 if k == place else 1 for k in range(count)])
+
+        def both(one: int, other: int) -> FloatArray:
+            found = each[other].away @ each[one].weighted.T
+            sizes = [1] * count
+            sizes[other], sizes[one] = found.shape
+            return found.reshape(sizes)
+
+        # Elimination; arrays have the size of the products that they depend on.
+        lower = dict[tuple[int, int], FloatArray]()
+        pivot, right, means = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+        possible: BoolArray = np.ones([1] * count, dtype=np.bool_)
+        for i, its in enumerate(each):
+            for j in range(i):
+                rest = both(i, j) - sum(lower[i, k] * lower[j, k] * pivot[k] for k in range(j))
+                lower[i, j] = rest / pivot[j]
+            square = along(i, (its.away * its.weighted).sum(axis=1))
+            left = square - sum(lower[i, k] ** 2 * pivot[k] for k in range(i))
+            least = PARALLEL * square + TINY
+            possible = possible & (left > least)
+            pivot.append(np.maximum(left, least))
+            right.append(along(i, its.along) - sum(lower[i, k] * right[k] for k in range(i)))
+            means.append(along(i, its.mean) - sum(lower[i, k] * means[k] for k in range(i)))
+        residual = self._total - sum(z * z / d for z, d in zip(right, pivot, strict=True))
+        of_constant = 1 / self._whole + sum(v * v / d for v, d in zip(means, pivot, strict=True))
+        constant = self._mean - sum(v * z / d for v, z, d in zip(means, right, pivot, strict=True))
+        log_det = np.log(self._whole) + sum(np.log(d) for d in pivot)
+        volume = lgamma(count + 1) + sum(along(k, np.log(its.peak)) for k, its in enumerate(each))
+        found = np.full([1] * count, -np.inf)
+        for size, kept in ((1 + count, constant), (count, np.zeros(1))):
+            # Leaving out a constant changes the other coefficients by their covariance.
+            left_out = (constant - kept) / of_constant
+            level, allowed = np.maximum(kept, 0.0) + TINY, possible & (kept >= 0)
+            numbers = [np.zeros(1)] * count
+            for i in reversed(range(count)):
+                later = [(lower[k, i], numbers[k]) for k in range(i + 1, count)]
+                start = (right[i] + means[i] * left_out) / pivot[i]
+                numbers[i] = start - sum(one * other for one, other in later)
+            parts = [number * along(k, each[k].peak) for k, number in enumerate(numbers)]
+            level = level + sum(np.maximum(part, 0.0) for part in parts)
+            for part in parts:
+                allowed = allowed & (part > NO_PART * level)
+            evidence = misfit.of_sums(residual + left_out * (constant - kept), size)
+            evidence = evidence + volume + size * (LOG_2PI / 2 - np.log(level)) - log_det / 2
+            found = np.maximum(found, np.where(allowed, evidence, -np.inf))
+            log_det = log_det + np.log(of_constant)
+        prior = sum((along(k, its.log_share) for k, its in enumerate(each)), np.zeros([1] * count))
+        return found, prior
+
+
+def _best(
+    found: Sequence[tuple[Groups, FloatArray, FloatArray]], terms: Sequence[IntArray], count: int
+) -> list[PromisingSums]:
+    """Return the most probable sums of all structures, by their number of products."""
+    if not found:
+        return []
+    every = np.concatenate([score.ravel() for _, score, _ in found])
+    least = every.max() - NATS_OF_SUMS
+    if not np.isfinite(least):
+        return []
+    if len(every) > MOST_SUMS:
+        least = max(least, float(np.partition(every, -MOST_SUMS)[-MOST_SUMS]))
+    parts: dict[int, list[tuple[IntArray, FloatArray]]] = {}
+    for groups, score, prior in found:
+        which = np.nonzero(score >= least)
+        if not which[0].size:
+            continue
+        positions = np.zeros((len(which[0]), len(groups), count), dtype=np.intp)
+        for place, (group, number) in enumerate(zip(groups, which, strict=True)):
+            each = np.unravel_index(number, [len(terms[axis]) for axis in group])
+            for axis, its in zip(group, each, strict=True):
+                positions[:, place, axis] = terms[axis][its]
+        log_prior = np.broadcast_to(prior, score.shape)[which]
+        parts.setdefault(len(groups), []).append((positions, log_prior))
+    return [
+        PromisingSums(*(np.concatenate(column) for column in zip(*part, strict=True)))
+        for part in parts.values()
+    ]
