@@ -281,7 +281,7 @@ def _first_models(setting: FittedPriors, reps: RepetitionStats) -> _FirstModels:
     if setting.sums is not None:
         believed = posterior(found, data, ways, before)
         sums = FittedSums.of(believed, data, setting.sums, known, ways)
-    seen = found if sums is None else sums.as_one(found, believed, known, ways)
+    seen = found if sums is None else sums.as_one(found, believed, known, ways, before)
     beliefs = _beliefs(seen, len(unit), known, before, setting.correlation)
     believed = posterior(found, data, ways, beliefs)
     fitted, of_sums = fitted_values(believed, known), np.zeros(len(unit))

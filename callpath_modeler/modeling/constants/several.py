@@ -55,7 +55,7 @@ NATS_OF_SUMS = 9.0
 Unit: nats. Evidence: ablation, sums of products.
 """
 
-MOST_SUMS = 150
+MOST_SUMS = 200
 """Largest number of sums of a row that are evaluated.
 
 Unit: sums. Evidence: ablation, sums of products.

@@ -49,16 +49,18 @@ def promising_sums(
     """
     misfit = _Misfit.of(data, weights, ways, len(space.axes))
     on_lines = [_on_lines(axis, data.values[0], weights, misfit) for axis in space.axes]
-    terms = _combined(on_lines)
     needed = {axis for axis, score in enumerate(on_lines) if score[0] < -NATS_ON_LINES}
-    columns = _Columns(space, terms, data.values[0], weights)
-    found = list[tuple[Groups, FloatArray, FloatArray]]()
+    found, columns = list[_Scores](), dict[tuple[int, ...], _Columns]()
     for groups, log_prior in space.structures:
-        used = {axis for group in groups for axis in group}
-        if needed <= used and all(terms[axis].size for axis in used):
-            score, prior = columns.scores(groups, misfit)
-            found.append((groups, score + (prior + log_prior), prior + log_prior))
-    return _best(found, terms, len(space.axes))
+        used = tuple(sorted(axis for group in groups for axis in group))
+        if used not in columns and needed <= {*used}:
+            terms = _combined(on_lines, used)
+            columns[used] = _Columns(space, terms, data.values[0], weights)
+        if used in columns and columns[used].there:
+            score, prior = columns[used].scores(groups, misfit)
+            prior = prior + log_prior
+            found.append(_Scores(groups, columns[used].terms, score + prior, prior))
+    return _best(found, len(space.axes))
 
 
 def _on_lines(axis: Axis, values: FloatArray, weights: FloatArray, misfit: _Misfit) -> FloatArray:
@@ -85,18 +87,16 @@ def _on_lines(axis: Axis, values: FloatArray, weights: FloatArray, misfit: _Misf
     return np.asarray(found - found.max())
 
 
-def _combined(on_lines: Sequence[FloatArray]) -> list[IntArray]:
-    """Return the positions of the terms of each parameter that are combined with each other.
+def _combined(on_lines: Sequence[FloatArray], used: Sequence[int]) -> list[IntArray]:
+    """Return the positions of the terms of the parameters `used` that are combined with each other.
 
     If too many are possible, the least probable ones are left out.
     """
+    scores = [on_lines[axis][1:] if axis in used else np.empty(0) for axis in range(len(on_lines))]
+    gaps = [score - score.max(initial=-np.inf) for score in scores]
     limit = NATS_ON_LINES
     while True:
-        best = [score[1:].max(initial=-np.inf) for score in on_lines]
-        found = [
-            1 + np.flatnonzero((score[1:] >= top - limit) & np.isfinite(score[1:]))
-            for score, top in zip(on_lines, best, strict=True)
-        ]
+        found = [1 + np.flatnonzero(gap >= -limit) for gap in gaps]
         if prod(max(len(each), 1) for each in found) <= MOST_COMBINED or limit < 1e-3:
             return found
         limit *= 0.9
@@ -173,12 +173,18 @@ class _Columns:
         values: FloatArray,
         weights: FloatArray,
     ) -> None:
-        self._space, self._terms, self._weights = space, terms, weights
+        self.terms = terms
+        self._space, self._weights = space, weights
         self._whole = float(weights.sum())
         self._mean = float(weights @ values) / self._whole
         self._away = values - self._mean
         self._total = float(weights @ self._away**2)
         self._known = dict[tuple[int, ...], _Products]()
+
+    @property
+    def there(self) -> bool:
+        """Whether there are possible terms."""
+        return any(each.size for each in self.terms)
 
     def _of(self, group: tuple[int, ...]) -> _Products:
         if group not in self._known:
@@ -188,13 +194,15 @@ class _Columns:
     def _products(self, group: tuple[int, ...]) -> _Products:
         table, share = np.ones((1, len(self._weights))), np.zeros(1)
         for axis in group:
-            its, which = self._space.axes[axis], self._terms[axis]
+            its, which = self._space.axes[axis], self.terms[axis]
             table = (table[:, None] * its.table[which]).reshape(-1, table.shape[1])
             share = (share[:, None] + its.log_share[which - 1]).ravel()
         mean = table @ self._weights / self._whole
         away = table - mean[:, None]
         weighted = away * self._weights
-        return _Products(mean, away, weighted, weighted @ self._away, table.max(axis=1), share)
+        # A product may be zero at all points; it then has no coefficient.
+        peak = np.maximum(table.max(axis=1), TINY)
+        return _Products(mean, away, weighted, weighted @ self._away, peak, share)
 
     def scores(self, groups: Groups, misfit: _Misfit) -> tuple[FloatArray, FloatArray]:
         """Return log evidences and log priors of the sums of a structure, [N1, N2, ...].
@@ -255,30 +263,42 @@ class _Columns:
         return found, prior
 
 
-def _best(
-    found: Sequence[tuple[Groups, FloatArray, FloatArray]], terms: Sequence[IntArray], count: int
-) -> list[PromisingSums]:
+class _Scores(Struct, frozen=True):
+    """Log probabilities of the sums of a structure, up to a constant for all structures.
+
+    Attributes
+    ----------
+    groups : groups of parameters
+    terms : for each parameter, the positions of its possible terms
+    score, log_prior : [N1, N2, ...] log probabilities and log priors
+    """
+
+    groups: Groups
+    terms: Sequence[IntArray]
+    score: FloatArray
+    log_prior: FloatArray
+
+
+def _best(found: Sequence[_Scores], count: int) -> list[PromisingSums]:
     """Return the most probable sums of all structures, by their number of products."""
-    if not found:
-        return []
-    every = np.concatenate([score.ravel() for _, score, _ in found])
-    least = every.max() - NATS_OF_SUMS
+    every = np.concatenate([each.score.ravel() for each in found] or [np.empty(0)])
+    least = every.max(initial=-np.inf) - NATS_OF_SUMS
     if not np.isfinite(least):
         return []
     if len(every) > MOST_SUMS:
         least = max(least, float(np.partition(every, -MOST_SUMS)[-MOST_SUMS]))
     parts: dict[int, list[tuple[IntArray, FloatArray]]] = {}
-    for groups, score, prior in found:
-        which = np.nonzero(score >= least)
+    for each in found:
+        which = np.nonzero(each.score >= least)
         if not which[0].size:
             continue
-        positions = np.zeros((len(which[0]), len(groups), count), dtype=np.intp)
-        for place, (group, number) in enumerate(zip(groups, which, strict=True)):
-            each = np.unravel_index(number, [len(terms[axis]) for axis in group])
-            for axis, its in zip(group, each, strict=True):
-                positions[:, place, axis] = terms[axis][its]
-        log_prior = np.broadcast_to(prior, score.shape)[which]
-        parts.setdefault(len(groups), []).append((positions, log_prior))
+        positions = np.zeros((len(which[0]), len(each.groups), count), dtype=np.intp)
+        for place, (group, number) in enumerate(zip(each.groups, which, strict=True)):
+            chosen = np.unravel_index(number, [len(each.terms[axis]) for axis in group])
+            for axis, its in zip(group, chosen, strict=True):
+                positions[:, place, axis] = each.terms[axis][its]
+        log_prior = np.broadcast_to(each.log_prior, each.score.shape)[which]
+        parts.setdefault(len(each.groups), []).append((positions, log_prior))
     return [
         PromisingSums(*(np.concatenate(column) for column in zip(*part, strict=True)))
         for part in parts.values()

@@ -331,42 +331,46 @@ class FittedSums(Struct, frozen=True):
         return cls(its, data.take(its), fitted[told], SumFits.joined(parts))
 
     def as_one(
-        self, found: Candidates, believed: Posterior, hypotheses: Hypotheses, ways: Deviations
+        self,
+        found: Candidates,
+        believed: Posterior,
+        hypotheses: Hypotheses,
+        ways: Deviations,
+        beliefs: LogPriors,
     ) -> Candidates:
         """Return candidates in which all sums of a row are one more hypothesis, the last one.
 
         Parameters
         ----------
-        found, believed : candidates of all rows, and their posterior
-        hypotheses, ways : hypotheses and deviations
+        found, believed : candidates of all rows, and their posterior under `beliefs`
+        hypotheses, ways, beliefs : hypotheses, deviations, and their priors
         """
-        rows, tried = self.rows, self.tried
-        variance = -largest_of_each(tried.row, -tried.residual, len(rows))
+        rows, tried, count = self.rows, self.tried, len(self.rows)
+        each = tried.log_evidence + tried.log_prior
+        top = largest_of_each(tried.row, each.max(axis=0), count)
+        likely = np.exp(each - top[tried.row])
+        with np.errstate(divide="ignore"):
+            of_sums = np.log([np.bincount(tried.row, one, count) for one in likely]) + top
+        # The evidence of candidates lacks a constant, which their most probable one shows.
+        variance = -largest_of_each(tried.row, -tried.residual, count)
         few = believed.repeated(rows)
         code, of_best = evidence_of_best(few, self.data, self.fitted, variance, hypotheses, ways)
-        each = tried.log_evidence + tried.log_prior
-        top = np.full((len(each), len(rows)), -np.inf)
-        for one, its in zip(top, each, strict=True):
-            np.maximum.at(one, tried.row, its)
-        whole = np.zeros_like(top)
-        for one, its, most in zip(whole, each, top, strict=True):
-            with np.errstate(invalid="ignore"):
-                np.add.at(one, tried.row, np.nan_to_num(np.exp(its - most[tried.row])))
-        with np.errstate(divide="ignore"):
-            of_sums = top + np.log(whole)
         place = np.full(len(believed.variance), -1)
-        place[rows] = np.arange(len(rows))
+        place[rows] = np.arange(count)
         its = np.flatnonzero(place[found.row] >= 0)
-        same = its[found.chosen[its] == code[place[found.row[its]]]]
-        same = same[np.argsort(found.row[same])]
-        shift = of_sums - of_best + found.log_evidence[:, same]
-        last = np.full(len(rows), len(hypotheses.log_prior))
+        its = its[found.chosen[its] == code[place[found.row[its]]]]
+        its = its[np.argsort(found.row[its])]
+        level = [
+            np.logaddexp.reduce(one + beliefs.deviations[:, None], axis=0)
+            for one in (found.log_evidence[:, its], of_best)
+        ]
+        nothing = np.zeros((len(ways.drifts), 1, count))
         more = Candidates(
             rows,
-            last,
-            shift,
-            np.zeros((*found.coefficients.shape[:2], len(rows))),
-            np.zeros((*found.covariance.shape[:2], len(rows))),
+            np.full(count, len(hypotheses.log_prior)),
+            of_sums + (level[0] - level[1]),
+            np.repeat(nothing, found.coefficients.shape[1], axis=1),
+            np.repeat(nothing, found.covariance.shape[1], axis=1),
         )
         both = Candidates.joined([found, more])
         most = largest_of_each(both.row, both.log_evidence.max(axis=0), len(believed.variance))
