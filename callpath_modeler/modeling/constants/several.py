@@ -13,6 +13,18 @@ ASKED = 0.1
 Unit: probability. Evidence: ablation, sums of products.
 """
 
+BEYOND_NOISE = 4.0
+"""Variance about the models of a row, relative to the noise, above which sums may be tried.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+FOLLOWS, TERMS_OF_A_CHECK = 0.9, 8
+"""Part of the variance along lines above which one of some terms explains it; number of these.
+
+Unit: share, count. Evidence: by convention.
+"""
+
 MATTERS = 1e-3
 """Probability of all sums of a row below which they are left out.
 

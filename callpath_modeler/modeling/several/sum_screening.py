@@ -179,6 +179,7 @@ class _Columns:
         self._mean = float(weights @ values) / self._whole
         self._away = values - self._mean
         self._total = float(weights @ self._away**2)
+        self._least = NO_PART * float(values[(weights > 0) & (values > 0)].min())
         self._known = dict[tuple[int, ...], _Products]()
 
     @property
@@ -254,7 +255,7 @@ class _Columns:
             parts = [number * along(k, each[k].peak) for k, number in enumerate(numbers)]
             level = level + sum(np.maximum(part, 0.0) for part in parts)
             for part in parts:
-                allowed = allowed & (part > NO_PART * level)
+                allowed = allowed & (part > self._least)
             evidence = misfit.of_sums(residual + left_out * (constant - kept), size)
             evidence = evidence + volume + size * (LOG_2PI / 2 - np.log(level)) - log_det / 2
             found = np.maximum(found, np.where(allowed, evidence, -np.inf))

@@ -13,9 +13,17 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART
+from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, TINY
 from callpath_modeler.modeling.constants.outcome import NEGLIGIBLE
-from callpath_modeler.modeling.constants.several import ASKED, MATTERS, MENDED, SINGULAR
+from callpath_modeler.modeling.constants.several import (
+    ASKED,
+    BEYOND_NOISE,
+    FOLLOWS,
+    MATTERS,
+    MENDED,
+    SINGULAR,
+    TERMS_OF_A_CHECK,
+)
 from callpath_modeler.modeling.distributions import log_normal_share
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
@@ -150,6 +158,9 @@ def _fits(
     residual = np.where(free, *left)
     size = positions.shape[1] + free
     evidence = _evidence(numbers, inverse, log_det, size, free, np.sqrt(point))
+    # A coefficient of zero, or one by rounding, belongs to a sum of fewer products.
+    positive = (numbers[0, :, 1:] > NO_PART * data.least[0]).all(axis=1)
+    evidence = np.where(positive, evidence, -np.inf)
     log_evidence = np.empty((len(ways.deviation), len(positions)))
     for k, drift in enumerate(ways.drift_of):
         variance = data.variance + ways.deviation[k] ** 2
@@ -227,8 +238,7 @@ def _evidence(
         signs = log_normal_share(numbers / errors)
     signs[..., 0] = np.where(free, signs[..., 0], 0.0)
     found += signs.sum(axis=2)
-    positive = (numbers[0, :, 1:] > NO_PART * level[0, :, None]).all(axis=1)
-    return np.where(positive, found, -np.inf)
+    return np.asarray(found)
 
 
 def _wide(
@@ -282,6 +292,29 @@ class SumCandidates(Struct, frozen=True):
         return values_at_points(self.found, places, columns.table[:-1])
 
 
+def _follows_lines(data: ScaledRows, space: ProductSpace) -> BoolArray:
+    """Return whether rows follow terms along the lines of two parameters or more, [n].
+
+    Values may vary too little for a product to be probable, but more than chance explains.
+    """
+    count = np.zeros(len(data.values))
+    for axis in space.axes:
+        there = np.where(axis.lines >= 0, data.weight[:, axis.lines] > 0, False)
+        used = np.maximum(there.sum(axis=2, keepdims=True), 1)
+        away = np.where(there, data.values[:, axis.lines], 0.0)
+        away = np.where(there, away - away.sum(axis=2, keepdims=True) / used, 0.0)
+        total, most = (away**2).sum(axis=(1, 2)), np.zeros(len(count))
+        few = np.linspace(1, len(axis.table) - 1, TERMS_OF_A_CHECK).astype(np.intp)
+        for table in axis.table[few][:, axis.lines]:
+            shape = np.where(there, table, 0.0)
+            shape = np.where(there, shape - shape.sum(axis=2, keepdims=True) / used, 0.0)
+            square = np.maximum((shape**2).sum(axis=2), TINY)
+            along = np.maximum((shape * away).sum(axis=2), 0.0)
+            most = np.maximum(most, (along**2 / square).sum(axis=1))
+        count += most > FOLLOWS * total
+    return np.asarray(count > 1)
+
+
 class FittedSums(Struct, frozen=True):
     """Sums of products of some rows, before priors are known.
 
@@ -314,9 +347,9 @@ class FittedSums(Struct, frozen=True):
         if space is None:
             return None
         joint = space.depends[hypotheses.codes(found.chosen)].any(axis=1).sum(axis=1) > 1
-        rows = np.flatnonzero(
-            np.bincount(found.row, found.weight * joint, len(found.variance)) > ASKED
-        )
+        asked = np.bincount(found.row, found.weight * joint, len(found.variance)) > ASKED
+        asked |= (found.variance > BEYOND_NOISE * data.variance) & _follows_lines(data, space)
+        rows = np.flatnonzero(asked)
         fitted = smoothed(data.take(rows), fitted_values(found.repeated(rows), hypotheses))
         told, parts = list[int](), list[SumFits]()
         for k, row in enumerate(rows):
