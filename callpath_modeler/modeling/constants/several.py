@@ -91,7 +91,7 @@ MOST_OF_TWO = 8500
 Unit: count. Evidence: by convention.
 """
 
-MOST_OF_MORE = 3000
+MOST_OF_MORE = 1000
 """Largest number of products of three factors, and of four.
 
 Unit: count. Evidence: by convention.
