@@ -246,8 +246,8 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
 
 def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
     """Return the points at which all rows are off by the same factor, or None."""
-    others = first.believed.scaled(1 - first.of_sums)
-    suspect = suspects_outlier(others, setting.hypotheses, setting.correlation)
+    without_sums = first.believed.scaled(1 - first.of_sums)
+    suspect = suspects_outlier(without_sums, setting.hypotheses, setting.correlation)
     rows = complete_rows(first.data.take(first.of_sums < 0.5)) if suspect else None
     if rows is None:
         return None

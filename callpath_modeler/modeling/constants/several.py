@@ -92,15 +92,27 @@ Unit: count. Evidence: by convention.
 """
 
 MOST_OF_MORE = 1000
-"""Largest number of products of three factors, and of four.
+"""Largest number of products of three factors, and of four; sums of products have all others.
 
 Unit: count. Evidence: by convention.
 """
 
-MOST_FACTORS = 16
-"""Factors of a parameter in products of more than two; further terms are not plain.
+LARGEST_PRODUCT = 4
+"""Largest number of factors of a product outside of sums of products.
+
+Unit: factors. Evidence: by convention.
+"""
+
+MOST_FACTORS = {3: 16, 4: 8}
+"""Factors of a parameter in products of three and of four; further terms are not plain.
 
 Unit: count. Evidence: by convention.
+"""
+
+MOST_BESIDE_BREAKS = 2
+"""Largest number of plain factors that are multiplied with a break.
+
+Unit: factors. Evidence: by convention.
 """
 
 MOST_SELDOM = 1000

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
+from callpath_modeler.errors import UsageError
+from callpath_modeler.modeling.constants.limits import MOST_SHAPES
 from callpath_modeler.modeling.constants.outcome import (
     AGREES,
     ALTERNATIVES,
@@ -112,13 +114,49 @@ def only_used(columns: Columns, shape_of: Callable[[int], Shape]) -> list[Shape]
     """
     names = "terms", "alternative_terms", "before"
     used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
+    if len(used) > MOST_SHAPES:
+        _leave_out_rare_shapes(columns, used)
+        used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
     # The code -1 stands for no shape.
-    shapes = {int(code): shape_of(int(code)) for code in used if code >= 0}
+    shapes = {code: shape_of(code) for code in used.tolist() if code >= 0}
     place = {shape: k for k, shape in enumerate(dict.fromkeys(shapes.values()))}
     number = np.array([place[shapes[code]] if code >= 0 else -1 for code in used.tolist()])
     for name in names:
         columns[name] = number[np.searchsorted(used, columns[name])].astype(np.int16)
     return list(place)
+
+
+def _leave_out_rare_shapes(columns: Columns, used: IntArray) -> None:
+    """Replace the laws with rare shapes by the most probable law of their row without any.
+
+    Columns of models can count `MOST_SHAPES` shapes, which thousands of call paths in several
+    parameters may exceed. `used` are the codes in ascending order.
+    """
+    codes, numbers = (
+        np.concatenate([columns[name][:, None], columns[f"alternative_{name}"]], axis=1)
+        for name in ("terms", "coefficients")
+    )
+    weight = np.column_stack([columns["weight"], columns["alternative_weight"]])
+    place = np.searchsorted(used, codes)
+    share = np.bincount(place.ravel(), np.repeat(weight.ravel(), codes.shape[2]), len(used))
+    # The shapes of the models themselves come first.
+    share += len(weight) * np.bincount(place[:, 0].ravel(), minlength=len(used))
+    share[used < 0] = np.inf
+    kept = np.zeros(len(used), dtype=np.bool_)
+    kept[np.argsort(-share, kind="stable")[:MOST_SHAPES]] = True
+    there: BoolArray = np.all(kept[place], axis=2)
+    left = np.where(there, weight, 0.0)
+    best = left.argmax(axis=1)
+    if np.any((left.max(axis=1) == 0) & ~there[:, 0]):
+        raise UsageError(
+            f"the models have more than {MOST_SHAPES} different products of terms",
+            hint="model fewer call paths at once, or use fewer exponents",
+        )
+    row, which = np.nonzero(~there)
+    codes[row, which], numbers[row, which] = codes[row, best[row]], numbers[row, best[row]]
+    columns["root"][row, which] = columns["root"][row, best[row]]
+    columns["terms"], columns["alternative_terms"] = codes[:, 0], codes[:, 1:]
+    columns["coefficients"], columns["alternative_coefficients"] = numbers[:, 0], numbers[:, 1:]
 
 
 def write_models(

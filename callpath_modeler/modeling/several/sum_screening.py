@@ -8,7 +8,8 @@ docs/explanation/several-parameters.md, 'Sums of products'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from math import lgamma, prod
 
 import numpy as np
@@ -140,7 +141,7 @@ class _Misfit(Struct, frozen=True):
     def of_sums(self, residual: FloatArray, size: int) -> FloatArray:
         """Return log likelihoods of residuals of sums with `size` coefficients, interpolated."""
         logs = np.log(np.maximum(residual, TINY))
-        return np.interp(logs, self.logs, self.of_size[size])
+        return np.asarray(np.interp(logs, self.logs, self.of_size[size]))
 
 
 class _Products(Struct, frozen=True):
@@ -211,57 +212,101 @@ class _Columns:
         There is a constant if it is positive and explains more than it costs. Sums with another
         coefficient that is not positive are left out, because they are sums of fewer products.
         """
-        each, count = [self._of(group) for group in groups], len(groups)
-
-        def along(place: int, column: FloatArray) -> FloatArray:
-            return column.reshape([-1 if k == place else 1 for k in range(count)])
-
-        def both(one: int, other: int) -> FloatArray:
-            found = each[other].away @ each[one].weighted.T
-            sizes = [1] * count
-            sizes[other], sizes[one] = found.shape
-            return found.reshape(sizes)
-
-        # Elimination; arrays have the size of the products that they depend on.
-        lower = dict[tuple[int, int], FloatArray]()
-        pivot, right, means = list[FloatArray](), list[FloatArray](), list[FloatArray]()
-        possible: BoolArray = np.ones([1] * count, dtype=np.bool_)
-        for i, its in enumerate(each):
-            for j in range(i):
-                rest = both(i, j) - sum(lower[i, k] * lower[j, k] * pivot[k] for k in range(j))
-                lower[i, j] = rest / pivot[j]
-            square = along(i, (its.away * its.weighted).sum(axis=1))
-            left = square - sum(lower[i, k] ** 2 * pivot[k] for k in range(i))
-            least = PARALLEL * square + TINY
-            possible = possible & (left > least)
-            pivot.append(np.maximum(left, least))
-            right.append(along(i, its.along) - sum(lower[i, k] * right[k] for k in range(i)))
-            means.append(along(i, its.mean) - sum(lower[i, k] * means[k] for k in range(i)))
-        residual = self._total - sum(z * z / d for z, d in zip(right, pivot, strict=True))
-        of_constant = 1 / self._whole + sum(v * v / d for v, d in zip(means, pivot, strict=True))
-        constant = self._mean - sum(v * z / d for v, z, d in zip(means, right, pivot, strict=True))
-        log_det = np.log(self._whole) + sum(np.log(d) for d in pivot)
-        volume = lgamma(count + 1) + sum(along(k, np.log(its.peak)) for k, its in enumerate(each))
+        each = [self._of(group) for group in groups]
+        equations, count = _Eliminated.of(each), len(each)
+        pivots, rights, means = equations.pivots, equations.rights, equations.means
+        residual = self._total - _sum_of(z * z / d for z, d in zip(rights, pivots, strict=True))
+        spread = 1 / self._whole + _sum_of(v * v / d for v, d in zip(means, pivots, strict=True))
+        constant = self._mean - _sum_of(
+            v * z / d for v, z, d in zip(means, rights, pivots, strict=True)
+        )
+        log_det = np.log(self._whole) + _sum_of(np.log(d) for d in pivots)
+        peaks = [_along(k, count, its.peak) for k, its in enumerate(each)]
+        volume = lgamma(count + 1) + _sum_of(np.log(peak) for peak in peaks)
         found = np.full([1] * count, -np.inf)
         for size, kept in ((1 + count, constant), (count, np.zeros(1))):
             # Leaving out a constant changes the other coefficients by their covariance.
-            left_out = (constant - kept) / of_constant
-            level, allowed = np.maximum(kept, 0.0) + TINY, possible & (kept >= 0)
-            numbers = [np.zeros(1)] * count
-            for i in reversed(range(count)):
-                later = [(lower[k, i], numbers[k]) for k in range(i + 1, count)]
-                start = (right[i] + means[i] * left_out) / pivot[i]
-                numbers[i] = start - sum(one * other for one, other in later)
-            parts = [number * along(k, each[k].peak) for k, number in enumerate(numbers)]
-            level = level + sum(np.maximum(part, 0.0) for part in parts)
+            left_out = (constant - kept) / spread
+            numbers = equations.solution(left_out)
+            parts = [number * peak for number, peak in zip(numbers, peaks, strict=True)]
+            level = kept + _sum_of(np.maximum(part, 0.0) for part in parts)
+            allowed = equations.possible & (kept >= 0)
             for part in parts:
                 allowed = allowed & (part > self._least)
-            evidence = misfit.of_sums(residual + left_out * (constant - kept), size)
-            evidence = evidence + volume + size * (LOG_2PI / 2 - np.log(level)) - log_det / 2
+            evidence = misfit.of_sums(residual + left_out * (constant - kept), size) + volume
+            evidence = evidence - size * np.log(np.maximum(level, TINY)) - log_det / 2
+            evidence = evidence + size * LOG_2PI / 2
             found = np.maximum(found, np.where(allowed, evidence, -np.inf))
-            log_det = log_det + np.log(of_constant)
-        prior = sum((along(k, its.log_share) for k, its in enumerate(each)), np.zeros([1] * count))
-        return found, prior
+            log_det = log_det + np.log(spread)
+        shares = (_along(k, count, its.log_share) for k, its in enumerate(each))
+        return found, _sum_of(shares)
+
+
+def _sum_of(parts: Iterable[FloatArray]) -> FloatArray:
+    """Return the sum of arrays that broadcast against each other."""
+    return reduce(np.add, parts)
+
+
+def _along(place: int, count: int, column: FloatArray) -> FloatArray:
+    """Return a column [N] along one of `count` dimensions."""
+    return column.reshape([-1 if k == place else 1 for k in range(count)])
+
+
+class _Eliminated(Struct, frozen=True):
+    """Normal equations of sums of b products about their means, after elimination.
+
+    All arrays have b dimensions, one for each product, and are as small as possible.
+
+    Attributes
+    ----------
+    lower : elements below the diagonal, by row and column
+    pivots : elements of the diagonal
+    rights, means : right sides: products with the values; means of the products
+    possible : where no product is a sum of the others
+    """
+
+    lower: dict[tuple[int, int], FloatArray]
+    pivots: list[FloatArray]
+    rights: list[FloatArray]
+    means: list[FloatArray]
+    possible: BoolArray
+
+    @classmethod
+    def of(cls, each: Sequence[_Products]) -> _Eliminated:
+        lower, count = dict[tuple[int, int], FloatArray](), len(each)
+        pivots, rights, means = list[FloatArray](), list[FloatArray](), list[FloatArray]()
+        possible: BoolArray = np.ones([1] * count, dtype=np.bool_)
+        for i, its in enumerate(each):
+            for j in range(i):
+                sizes = [1] * count
+                sizes[i], sizes[j] = len(its.mean), len(each[j].mean)
+                product = (each[j].weighted @ its.away.T).reshape(sizes)
+                for k in range(j):
+                    product = product - lower[i, k] * lower[j, k] * pivots[k]
+                lower[i, j] = product / pivots[j]
+            square = _along(i, count, (its.away * its.weighted).sum(axis=1))
+            pivot, right, mean = square, _along(i, count, its.along), _along(i, count, its.mean)
+            for k in range(i):
+                pivot = pivot - lower[i, k] ** 2 * pivots[k]
+                right = right - lower[i, k] * rights[k]
+                mean = mean - lower[i, k] * means[k]
+            least = PARALLEL * square + TINY
+            possible = possible & (pivot > least)
+            pivots.append(np.maximum(pivot, least))
+            rights.append(right)
+            means.append(mean)
+        return cls(lower, pivots, rights, means, possible)
+
+    def solution(self, left_out: FloatArray) -> list[FloatArray]:
+        """Return the coefficients; `left_out` is a constant that is left out, by its variance."""
+        count = len(self.pivots)
+        numbers = [np.zeros(1)] * count
+        for i in reversed(range(count)):
+            number = (self.rights[i] + self.means[i] * left_out) / self.pivots[i]
+            for k in range(i + 1, count):
+                number = number - self.lower[k, i] * numbers[k]
+            numbers[i] = number
+        return numbers
 
 
 class _Scores(Struct, frozen=True):

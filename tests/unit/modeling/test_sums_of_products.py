@@ -1,4 +1,4 @@
-"""Sums with one factor of each of three parameters or more."""
+"""Sums of products of factors of three parameters or more."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit, slice_along
 from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.several.product_space import product_space
+from callpath_modeler.modeling.mixture import outcome
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.several.product_space import partitions, product_space
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 P, N = (8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0)
@@ -143,3 +145,137 @@ def test_two_parameters_and_spaces_of_one_term_have_no_such_sums():
     single = SearchSpace.of([1, 2], [0, 1], max_terms=1)
     models = fit(grid(P, N, M), measured(grid(P, N, M), sum_of_three, 0.0), space=single)
     assert models.terms.shape == (1, 2)
+
+
+LINES = {
+    "p": (8.0, 16.0, 32.0, 64.0, 128.0),
+    "n": (10.0, 20.0, 30.0, 40.0, 50.0),
+    "k": (4.0, 6.0, 8.0, 10.0, 12.0),
+    "q": (2.0, 4.0, 8.0, 16.0, 32.0),
+    "r": (3.0, 5.0, 7.0, 9.0, 11.0),
+}
+
+
+def sparse(count, *, inner=True):
+    """Return a line of each parameter, and one inner point."""
+    axes = list(LINES.values())[:count]
+    points = cross(*axes)
+    return np.vstack([points, [axis[1] for axis in axes]]) if inner else points
+
+
+PRODUCTS = {
+    "half powers and a logarithm": lambda p, n, k: 50 + 2.5 * np.sqrt(p * k) * n * np.log2(n),
+    "a third": lambda p, n, k: 500 + 0.34 * p * np.sqrt(n) * k ** (1 / 3),
+    "quarters and a logarithm": lambda p, n, k: 100 + 40 * p**0.75 * np.log2(n) * k,
+    "a product and a term": lambda p, n, k: 7 + 0.3 * p ** (4 / 5) * k**2 + 90 * np.log2(n) ** 2,
+    "shared work": lambda p, n, k: 3 + n ** (7 / 3) * k / p,
+    "small beside others": lambda p, n, k: 60 * p**2.5 * n**2 * np.log2(n) + 0.2 * k**2.5,
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_lines_and_one_inner_point_give_exact_products_of_three_parameters(name):
+    points, law = sparse(3), PRODUCTS[name]
+    models = fit(points, measured(points, law, 0.0))
+    for far in (np.array([256.0, 60.0, 14.0]), 2 * points.max(axis=0)):
+        assert models.values(far[None])[0, 0] == pytest.approx(law(*far), rel=1e-6)
+        band = slice_along(models, 0, far).predict(far[0])
+        assert band.low[0, 0] <= law(*far) * (1 + 1e-6)
+        assert band.high[0, 0] >= law(*far) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "small beside others"])
+def test_with_little_noise_such_products_are_close_and_their_bands_hold(name):
+    points, law = sparse(3), PRODUCTS[name]
+    models = fit(points, measured(points, law, 0.01))
+    far = np.array([256.0, 60.0, 14.0])
+    band = slice_along(models, 0, far).predict(far[0])
+    assert band.value[0, 0] == pytest.approx(law(*far), rel=0.05)
+    assert 0.99 * band.low[0, 0] <= law(*far) <= 1.01 * band.high[0, 0]
+
+
+def test_an_inner_point_decides_whether_terms_are_multiplied_and_else_the_band_holds_both():
+    # Along all lines the product is the same as 30 p + n^2 + 50 m log2(m).
+    def product_of_two(p, n, m):
+        return 100 + 30 * p + n**2 * m * np.log2(m) / 2
+
+    far = np.array([128.0, 80.0, 32.0])
+    for law, other in ((sum_of_three, product_of_two), (product_of_two, sum_of_three)):
+        open_, decided = (
+            fit(points, measured(points, law, 0.0), space=FEW)
+            for points in (cross(P, N, M), cross(P, N, M, corner=True))
+        )
+        band = slice_along(open_, 1, far).predict(far[1])
+        assert band.low[0, 0] <= law(*far) * (1 + 1e-9)
+        assert band.high[0, 0] >= other(*far) * (1 - 1e-9) or other(*far) < law(*far)
+        assert band.high[0, 0] / band.low[0, 0] > 10
+        band = slice_along(decided, 1, far).predict(far[1])
+        assert band.value[0, 0] == pytest.approx(law(*far))
+        assert band.high[0, 0] / band.low[0, 0] < 1.001
+
+
+def test_laws_of_five_parameters_are_exact():
+    points = sparse(5)
+
+    def law(p, n, k, q, r):
+        return 20 + 3 * p ** (2 / 3) * q**1.5 + 0.7 * n**2 * k * np.log2(r)
+
+    models = fit(points, measured(points, law, 0.0))
+    far = 2 * points.max(axis=0)
+    assert models.values(far[None])[0, 0] == pytest.approx(law(*far), rel=1e-6)
+
+
+def test_values_that_are_missing_leave_exact_laws_exact():
+    points, law = sparse(3), PRODUCTS["a product and a term"]
+    values = measured(points, law, 0.0)
+    values[0, [2, 6]] = np.nan
+    far = 2 * points.max(axis=0)
+    assert fit(points, values).values(far[None])[0, 0] == pytest.approx(law(*far), rel=1e-6)
+
+
+def test_without_lines_there_are_no_sums_of_products():
+    rng = np.random.default_rng(4)
+    points = np.stack([rng.permutation(np.arange(8.0, 24.0)) for _ in range(3)], axis=1)
+    space = default_space("mixture", several=True)
+    assert product_space(space, joint_hypotheses(space, points), points) is None
+    assert fit(points, measured(points, sum_of_three, 0.01)).status[0] == FitStatus.OK
+
+
+def test_all_divisions_into_groups_are_tried():
+    assert [len(list(partitions(range(count)))) for count in range(6)] == [1, 1, 2, 5, 15, 52]
+    assert set(partitions((0, 2))) == {((0,), (2,)), ((0, 2),)}
+
+
+def test_each_product_has_a_number_of_its_own():
+    points = sparse(3)
+    space = product_space(FEW, joint_hypotheses(FEW, points), points)
+    sizes = [len(axis.factors) for axis in space.axes]
+    positions = np.array(list(product(*map(range, sizes))))
+    numbers = space.numbers(positions)
+    assert numbers[0] == -1
+    assert len(set(numbers.tolist())) == len(positions)
+    assert numbers[1:].min() >= space.start
+    assert (space.positions(numbers[1:]) == positions[1:]).all()
+
+
+def test_more_shapes_than_columns_can_number_cost_the_rarest_alternatives_only(monkeypatch):
+    points = sparse(3)
+    laws = list(PRODUCTS.values())
+    values = np.concatenate([measured(points, law, 0.2) for law in laws])
+    whole = fit(points, values)
+    most = len(whole.shapes) // 2
+    monkeypatch.setattr(outcome, "MOST_SHAPES", most)
+    fewer = fit(points, values)
+    assert len(fewer.shapes) < most
+    assert fewer.weight == pytest.approx(whole.weight)
+    assert [fewer.formula(row, NAMES[:3]) for row in range(len(laws))] == [
+        whole.formula(row, NAMES[:3]) for row in range(len(laws))
+    ]
+
+
+def test_models_of_more_shapes_than_columns_can_number_are_refused(monkeypatch):
+    points = sparse(3)
+    values = np.concatenate([measured(points, law, 0.0) for law in PRODUCTS.values()])
+    monkeypatch.setattr(outcome, "MOST_SHAPES", 3)
+    with pytest.raises(UsageError, match="more than 3 different products"):
+        fit(points, values)
