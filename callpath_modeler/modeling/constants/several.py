@@ -55,6 +55,12 @@ NATS_ON_LINES = 9.0
 Unit: nats. Evidence: ablation, sums of products.
 """
 
+DIGITS_OF_NATS = 6
+"""Decimal digits of log probabilities that choose terms and sums.
+
+Unit: digits. Evidence: by convention.
+"""
+
 MOST_COMBINED = 1500
 """Largest number of combinations of a term of each parameter that are tried in all structures.
 

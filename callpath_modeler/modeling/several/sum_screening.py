@@ -17,7 +17,9 @@ from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, PARALLEL, TINY, VARIES
+from callpath_modeler.modeling.constants.noise import NEVER
 from callpath_modeler.modeling.constants.several import (
+    DIGITS_OF_NATS,
     MOST_COMBINED,
     MOST_SUMS,
     NATS_OF_SUMS,
@@ -60,7 +62,8 @@ def promising_sums(
         if used in columns and columns[used].there:
             score, prior = columns[used].scores(groups, misfit)
             prior = prior + log_prior
-            found.append(_Scores(groups, columns[used].terms, score + prior, prior))
+            score = np.round(score + prior, DIGITS_OF_NATS)
+            found.append(_Scores(groups, columns[used].terms, score, prior))
     return _best(found, len(space.axes))
 
 
@@ -85,7 +88,8 @@ def _on_lines(axis: Axis, values: FloatArray, weights: FloatArray, misfit: _Misf
     each = misfit.likelihood(np.maximum(total - gain, 0.0), max(points - 2 * lines, 1.0))
     found = np.concatenate([none, each + axis.log_share])
     found[1:][~varies.any(axis=1)] = -np.inf
-    return np.asarray(found - found.max())
+    # Rounding must not decide between terms that fit equally well.
+    return np.round(found - found.max(), DIGITS_OF_NATS)
 
 
 def _combined(on_lines: Sequence[FloatArray], used: Sequence[int]) -> list[IntArray]:
@@ -94,7 +98,8 @@ def _combined(on_lines: Sequence[FloatArray], used: Sequence[int]) -> list[IntAr
     If too many are possible, the least probable ones are left out.
     """
     scores = [on_lines[axis][1:] if axis in used else np.empty(0) for axis in range(len(on_lines))]
-    gaps = [score - score.max(initial=-np.inf) for score in scores]
+    tops = [np.where(np.isfinite(score), score, NEVER).max(initial=NEVER) for score in scores]
+    gaps = [score - top for score, top in zip(scores, tops, strict=True)]
     limit = NATS_ON_LINES
     while True:
         found = [1 + np.flatnonzero(gap >= -limit) for gap in gaps]
