@@ -89,7 +89,7 @@ def _on_lines(axis: Axis, values: FloatArray, weights: FloatArray, misfit: _Misf
     found = np.concatenate([none, each + axis.log_share])
     found[1:][~varies.any(axis=1)] = -np.inf
     # Rounding must not decide between terms that fit equally well.
-    return np.round(found - found.max(), DIGITS_OF_NATS)
+    return np.asarray(np.round(found - found.max(), DIGITS_OF_NATS))
 
 
 def _combined(on_lines: Sequence[FloatArray], used: Sequence[int]) -> list[IntArray]:

@@ -431,7 +431,8 @@ class FittedSums(Struct, frozen=True):
         weight = np.exp(log_sum - top[tried.row])
         whole = np.bincount(tried.row, weight, len(rows)) + np.exp(log_others - top)
         weight /= whole[tried.row]
-        share = np.asarray(np.bincount(tried.row, weight, len(rows)), dtype=np.float64)
+        # Rounding may exceed 1.
+        share = np.minimum(np.bincount(tried.row, weight, len(rows)), 1.0)
         matters = np.flatnonzero(share > MATTERS)
         if not matters.size:
             return None
