@@ -61,7 +61,7 @@ DIGITS_OF_NATS = 6
 Unit: digits. Evidence: by convention.
 """
 
-MOST_COMBINED = 1500
+MOST_COMBINED = 4000
 """Largest number of combinations of a term of each parameter that are tried in all structures.
 
 Unit: combinations. Evidence: ablation, sums of products.
@@ -73,7 +73,7 @@ NATS_OF_SUMS = 9.0
 Unit: nats. Evidence: ablation, sums of products.
 """
 
-MOST_SUMS = 200
+MOST_SUMS = 400
 """Largest number of sums of a row that are evaluated.
 
 Unit: sums. Evidence: ablation, sums of products.
