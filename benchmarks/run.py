@@ -45,6 +45,7 @@ import hpctoolkit
 import ingest
 import jobs
 import kernels
+import literature_laws
 import mechanisms
 import next_scales
 import noises
@@ -134,6 +135,7 @@ BENCHMARKS = {
     "causes": Benchmark(causes.table, causes.NOTES, ()),
     "algorithms": Benchmark(causes.families, causes.FAMILY_NOTES, ()),
     "several": Benchmark(several.table, several.NOTES, (EXTRAP,)),
+    "products": Benchmark(literature_laws.table, literature_laws.NOTES, (EXTRAP,)),
     "slices": Benchmark(slices.table, slices.NOTES, (EXTRAP,)),
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),

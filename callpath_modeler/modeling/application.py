@@ -22,6 +22,7 @@ from callpath_modeler.modeling.mixture.continuation import widen, with_next_step
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
 from callpath_modeler.modeling.mixture.outcome import (
     Columns,
+    ShapeColumns,
     empty_columns,
     fill_status,
     only_used,
@@ -49,7 +50,7 @@ from callpath_modeler.modeling.mixture.segments import with_laws_beyond
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.noise import Centre
 from callpath_modeler.modeling.parallel_map import MapLike
-from callpath_modeler.modeling.several.additive_models import with_additive_models
+from callpath_modeler.modeling.several.sums_of_products import FittedSums
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
@@ -96,7 +97,7 @@ def fit_mixture(
     models: Callable[..., Models] = partial(
         Models,
         space=space,
-        shapes=Shapes(only_used(columns, known.shapes)) if several else known.shapes,
+        shapes=Shapes(only_used(columns, setting.shape)) if several else known.shapes,
         method="mixture",
         aggregate=setting.how,
         points=setting.points,
@@ -173,16 +174,16 @@ def _write_sums(
     unit: FloatArray,
     setting: FittedPriors,
 ) -> None:
-    """Replace the models of rows that may be sums of more than two terms."""
-    more = with_additive_models(
-        found, data, setting.sums, setting.hypotheses, setting.ways, setting.beliefs
-    )
-    if more is None:
+    """Replace the models of rows that may be sums of products of three parameters or more."""
+    space, known = setting.sums, setting.hypotheses
+    sums = FittedSums.of(found, data, space, known, setting.ways)
+    more = None if sums is None else sums.candidates(found, known, setting.ways, setting.beliefs)
+    if space is None or more is None:
         return
-    its, known, far = more.rows, setting.hypotheses, setting.far
-    some = data.take(its)
+    its = more.rows
+    codes, shapes = space.columns(more.codes, known, setting.far)
     write_found(
-        columns, rows[its], more.found, more.codes, some, unit[its], known, far, setting.baseline
+        columns, rows[its], more.found, codes, data.take(its), unit[its], shapes, setting.baseline
     )
 
 
@@ -209,8 +210,7 @@ def _write_laws_beyond(
         laws.codes,
         laws.data,
         units,
-        known,
-        setting.far,
+        ShapeColumns.of(known, setting.far),
         setting.baseline,
         laws.shown,
     )

@@ -6,11 +6,13 @@ See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.modeling.constants.hypotheses import CLASS_STRENGTH
 from callpath_modeler.modeling.constants.learning import (
     CHUNK,
     LEAST_IN_SUMS,
@@ -21,6 +23,7 @@ from callpath_modeler.modeling.constants.learning import (
     SAMPLE,
 )
 from callpath_modeler.modeling.constants.outcome import FAR
+from callpath_modeler.modeling.constants.several import PRIOR_OF_SUMS
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
@@ -67,11 +70,9 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     deviations,
 )
 from callpath_modeler.modeling.noise import Centre, centred, relative_efficiency
-from callpath_modeler.modeling.several.additive_models import (
-    AdditiveTerms,
-    additive_terms,
-    with_additive_models,
-)
+from callpath_modeler.modeling.products import Shape
+from callpath_modeler.modeling.several.product_space import ProductSpace, product_space
+from callpath_modeler.modeling.several.sums_of_products import FittedSums
 from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
@@ -93,7 +94,7 @@ class FittedPriors:
     hypotheses, ways : hypotheses and deviations
     beliefs : learnt priors of both
     far : shapes far beyond the points, as returned by `far_tables`
-    sums : terms of sums of more than two terms; None = not tried
+    sums : products of which sums consist; None = no sums are tried
     baseline : usual misfits of the metric
     """
 
@@ -109,13 +110,19 @@ class FittedPriors:
     ways: Deviations
     beliefs: LogPriors
     far: FloatArray
-    sums: AdditiveTerms | None
+    sums: ProductSpace | None
     baseline: MisfitBaseline
 
     @property
     def terms(self) -> int:
         """Largest number of terms of a model."""
-        return 2 if self.sums is None else len(self.sums.codes)
+        return 2 if self.sums is None else len(self.sums.axes)
+
+    def shape(self, code: int) -> Shape:
+        """Return the shape of a code in the columns of models."""
+        if self.sums is not None and code >= self.sums.start:
+            return self.sums.product(code)
+        return self.hypotheses.shapes[code]
 
     @property
     def off(self) -> float:
@@ -159,8 +166,9 @@ def estimate_priors(
     known = _hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, SAMPLE, MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
-    before, far = LogPriors(known.log_prior, ways.log_prior), far_tables(points, known, FAR)
-    sums = additive_terms(known, points) if space.max_terms > 1 else None
+    far, sums = far_tables(points, known, FAR), product_space(space, known, points)
+    odds = log(PRIOR_OF_SUMS / (1 - PRIOR_OF_SUMS))
+    before = LogPriors(known.log_prior, ways.log_prior, odds)
     even = np.ones(len(points))
     with np.errstate(over="ignore"):
         cost = float(np.nansum(centred(values.y[:, values.order[-1:]], "mean")))
@@ -195,7 +203,10 @@ def _hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
 
 
 class _FirstModels(Struct, frozen=True):
-    """First models of some rows, made of the means of their repetitions."""
+    """First models of some rows, made of the means of their repetitions.
+
+    `of_sums` [n] is the probability of all sums of products, which are not among the candidates.
+    """
 
     noise: Noise
     data: ScaledRows
@@ -204,6 +215,7 @@ class _FirstModels(Struct, frozen=True):
     beliefs: LogPriors
     believed: Posterior
     fitted: FloatArray
+    of_sums: FloatArray
 
 
 def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPriors, _FirstModels]:
@@ -234,8 +246,9 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
 
 def _odd_one(setting: FittedPriors, first: _FirstModels) -> ScaleOutlier | None:
     """Return the points at which all rows are off by the same factor, or None."""
-    suspect = suspects_outlier(first.believed, setting.hypotheses, setting.correlation)
-    rows = complete_rows(first.data) if suspect else None
+    without_sums = first.believed.scaled(1 - first.of_sums)
+    suspect = suspects_outlier(without_sums, setting.hypotheses, setting.correlation)
+    rows = complete_rows(first.data.take(first.of_sums < 0.5)) if suspect else None
     if rows is None:
         return None
     every = suspect_points(first.data, first.fitted, setting.hypotheses)
@@ -264,30 +277,21 @@ def _first_models(setting: FittedPriors, reps: RepetitionStats) -> _FirstModels:
     noise = setting.noise(reps)
     data, unit = data_of(setting.points, noise)
     found = select_candidates(data, known.for_habits, ways, before)
-    beliefs = _beliefs(found, len(unit), known, before, setting.correlation)
+    sums = None
+    if setting.sums is not None:
+        believed = posterior(found, data, ways, before)
+        sums = FittedSums.of(believed, data, setting.sums, known, ways)
+    seen = found if sums is None else sums.as_one(found, believed, known, ways, before)
+    beliefs = _beliefs(seen, len(unit), known, before, setting.correlation)
     believed = posterior(found, data, ways, beliefs)
-    fitted = _fitted(believed, data, setting.sums, known, ways, beliefs)
-    return _FirstModels(noise, data, unit, found, beliefs, believed, fitted)
-
-
-def _fitted(
-    found: Posterior,
-    data: ScaledRows,
-    sums: AdditiveTerms | None,
-    hypotheses: Hypotheses,
-    ways: Deviations,
-    beliefs: LogPriors,
-) -> FloatArray:
-    """Return the fitted values of some rows at the points, [n, K], including sums of many terms.
-
-    All rows that follow a law which two terms cannot fit have the same errors. These errors do not
-    come from the runs.
-    """
-    fitted = fitted_values(found, hypotheses)
-    more = with_additive_models(found, data, sums, hypotheses, ways, beliefs)
-    if more is not None:
-        fitted[more.rows] = more.fitted(hypotheses)
-    return fitted
+    fitted, of_sums = fitted_values(believed, known), np.zeros(len(unit))
+    more = None if sums is None else sums.candidates(believed, known, ways, beliefs)
+    if setting.sums is not None and more is not None:
+        # All rows that follow a law which two terms cannot fit have the same errors. These errors
+        # do not come from the runs.
+        fitted[more.rows] = more.fitted(setting.sums, known, setting.far)
+        of_sums[more.rows] = more.share
+    return _FirstModels(noise, data, unit, found, beliefs, believed, fitted, of_sums)
 
 
 def rows_per_chunk(known: Hypotheses, most: int, together: int) -> int:
@@ -351,6 +355,17 @@ def _beliefs(
         return before
     of_runs = max(0.0, correlation - OF_ONE_LAW) / (1 - OF_ONE_LAW)
     count_as_one = 1 + (rows - 1) * of_runs
-    return LogPriors(
-        *maximize_evidence(found, hypotheses, before.hypotheses, before.deviations, count_as_one)
-    )
+    kinds, prior = hypotheses, before.hypotheses
+    if (found.chosen == len(prior)).any():
+        # All sums together are one more hypothesis, of a kind of its own.
+        kinds = replace(
+            hypotheses,
+            kinds=np.append(hypotheses.kinds, len(hypotheses.strength)),
+            strength=np.append(hypotheses.strength, CLASS_STRENGTH),
+        )
+        whole = np.logaddexp(0.0, before.sums)
+        prior = np.append(prior, before.sums) - whole
+    learnt, ways = maximize_evidence(found, kinds, prior, before.deviations, count_as_one)
+    if len(learnt) > len(before.hypotheses):
+        return LogPriors(learnt[:-1], ways, float(learnt[-1]))
+    return LogPriors(learnt, ways, before.sums)

@@ -45,7 +45,7 @@ def fit(
     Parameters
     ----------
     p : array_like [K] or [K, D]
-        Points: distinct values of the parameter above zero, in any order; or of 2 to 4 parameters,
+        Points: distinct values of the parameter above zero, in any order; or of 2 to 5 parameters,
         which the classic method does not support.
     y : array_like [n, K, R]
         Values, in the unit of the metric, with repetitions along the last axis; NaN = missing.

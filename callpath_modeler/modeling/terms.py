@@ -404,6 +404,7 @@ DEFAULT_SPACE = replace(
 JOINT_SPACE = replace(
     DEFAULT_SPACE,
     exponents=(*DEFAULT_SPACE.exponents, Fraction(4), Fraction(5)),
+    secondary=tuple(sorted({*DEFAULT_SPACE.secondary, Fraction(4, 5)})),
     decreasing=_FALLING,
     alone=(),
 )

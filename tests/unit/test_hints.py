@@ -39,10 +39,10 @@ def test_the_classic_method_asks_to_fix_all_but_the_first_parameter():
 
 
 def test_too_many_parameters_are_fixed_but_the_first():
-    made = experiment(p=(2, 4), n=(1, 2), m=(3, 4), k=(5, 6), x=(7, 8))
+    made = experiment(p=(2, 4), n=(1, 2), m=(3, 4), k=(5, 6), x=(7, 8), y=(9, 10))
     assert told(lambda: cpm.fit(made)) == (
-        "5 parameters vary (p, n, m, k, x): the mixture method models 4",
-        "fix others, e.g. --where n=2,m=4,k=6,x=8",
+        "6 parameters vary (p, n, m, k, x, y): the mixture method models 5",
+        "fix others, e.g. --where n=2,m=4,k=6,x=8,y=10",
     )
 
 

@@ -69,8 +69,14 @@ SMALLEST = 5e-324
 Unit: ratio. Evidence: by convention.
 """
 
-MOST_PARAMETERS = 4
-"""Largest number of parameters of a model; with more there are too many products of factors.
+MOST_PARAMETERS = 5
+"""Largest number of parameters of a model; with more there are too many sums of products.
+
+Unit: count. Evidence: by convention.
+"""
+
+MOST_SHAPES = 2**15 - 1
+"""Largest number of shapes of the models of a metric, which columns of models can number.
 
 Unit: count. Evidence: by convention.
 """

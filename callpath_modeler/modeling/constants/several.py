@@ -7,34 +7,76 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-ASKED = 0.2
-"""Probability of laws in three parameters or more above which sums are tried.
+ASKED = 0.1
+"""Probability of laws in two parameters or more above which sums of products are tried.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
+"""
+
+BEYOND_NOISE = 4.0
+"""Variance about the models of a row, relative to the noise, above which sums may be tried.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+FOLLOWS, TERMS_OF_A_CHECK = 0.9, 8
+"""Part of the variance along lines above which one of some terms explains it; number of these.
+
+Unit: share, count. Evidence: by convention.
 """
 
 MATTERS = 1e-3
 """Probability of all sums of a row below which they are left out.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
 """
 
 FEWEST_IN_SUMS = 3
-"""Smallest number of parameters in such a sum; a sum in two parameters is a pair.
+"""Smallest number of parameters; in two parameters, pairs are such sums.
 
-Unit: parameters. Evidence: ablation, sums of three and four terms.
+Unit: parameters. Evidence: ablation, sums of products.
 """
 
-PRIOR_OF_SUMS = 0.05
-"""Prior of all sums together, before an application is known.
+FEWEST_ON_A_LINE = 3
+"""Fewest points of a line along which only one parameter varies.
 
-Unit: probability. Evidence: ablation, sums of three and four terms.
+Unit: points. Evidence: by convention.
 """
 
-TRIED = 6
-"""Number of terms of each parameter that are tried.
+PRIOR_OF_SUMS = 0.3
+"""Prior of all sums of products together, before an application is known.
 
-Unit: count. Evidence: ablation, sums of three and four terms.
+Unit: probability. Evidence: ablation, sums of products.
+"""
+
+NATS_ON_LINES = 9.0
+"""Distance from the best term of a parameter along lines, beyond which a term is left out.
+
+Unit: nats. Evidence: ablation, sums of products.
+"""
+
+DIGITS_OF_NATS = 6
+"""Decimal digits of log probabilities that choose terms and sums.
+
+Unit: digits. Evidence: by convention.
+"""
+
+MOST_COMBINED = 4000
+"""Largest number of combinations of a term of each parameter that are tried in all structures.
+
+Unit: combinations. Evidence: ablation, sums of products.
+"""
+
+NATS_OF_SUMS = 9.0
+"""Distance from the best sum of a row, beyond which a sum is left out.
+
+Unit: nats. Evidence: ablation, sums of products.
+"""
+
+MOST_SUMS = 400
+"""Largest number of sums of a row that are evaluated.
+
+Unit: sums. Evidence: ablation, sums of products.
 """
 
 SINGULAR = 1e-13
@@ -43,22 +85,40 @@ SINGULAR = 1e-13
 Unit: ratio. Evidence: by convention.
 """
 
+MENDED = 3
+"""Number of solutions of the equations of a sum: each one corrects the rounding of those before.
+
+Unit: count. Evidence: by convention.
+"""
+
 MOST_OF_TWO = 8500
 """Largest number of products of two factors, which two parameters do not reach.
 
 Unit: count. Evidence: by convention.
 """
 
-MOST_OF_MORE = 3000
-"""Largest number of products of three factors, and of four.
+MOST_OF_MORE = 1000
+"""Largest number of products of three factors, and of four; sums of products have all others.
 
 Unit: count. Evidence: by convention.
 """
 
-MOST_FACTORS = 16
-"""Factors of a parameter in products of more than two; further terms are not plain.
+LARGEST_PRODUCT = 4
+"""Largest number of factors of a product outside of sums of products.
+
+Unit: factors. Evidence: by convention.
+"""
+
+MOST_FACTORS = {3: 16, 4: 8}
+"""Factors of a parameter in products of three and of four; further terms are not plain.
 
 Unit: count. Evidence: by convention.
+"""
+
+MOST_BESIDE_BREAKS = 2
+"""Largest number of plain factors that are multiplied with a break.
+
+Unit: factors. Evidence: by convention.
 """
 
 MOST_SELDOM = 1000

@@ -5,14 +5,17 @@ See docs/explanation/noise-and-bands.md, 'Prediction and band'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
+from callpath_modeler.errors import UsageError
+from callpath_modeler.modeling.constants.limits import MOST_SHAPES
 from callpath_modeler.modeling.constants.outcome import (
     AGREES,
     ALTERNATIVES,
@@ -52,11 +55,13 @@ A cell is a quarter of the difference above.
 def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
     """Return the columns of `count` rows before any fit, with up to `terms` terms per model.
 
-    `places` is the number of places in `far_tables`.
+    `places` is the number of places in `far_tables`. Products of all terms of three parameters have
+    large numbers.
     """
     numbers, others = np.full(count, np.nan), max(places - 1, 1) * ALTERNATIVES
+    code = np.int16 if terms == 2 else np.int32
     return {
-        "terms": np.full((count, terms), -1, dtype=np.int16),
+        "terms": np.full((count, terms), -1, dtype=code),
         "coefficients": np.tile([np.nan, *[0.0] * terms], (count, 1)),
         "covariance": np.zeros((count, 0, 0)),
         "spread": np.zeros(count),
@@ -75,7 +80,7 @@ def empty_columns(count: int, places: int, terms: int = 2) -> Columns:
         "low_p": numbers.copy(),
         "high_p": numbers.copy(),
         "weight": np.zeros(count),
-        "alternative_terms": np.full((count, others, terms), -1, dtype=np.int16),
+        "alternative_terms": np.full((count, others, terms), -1, dtype=code),
         "alternative_coefficients": np.zeros((count, others, 1 + terms)),
         "alternative_weight": np.zeros((count, others), dtype=np.float32),
         "unit": np.ones(count),
@@ -90,7 +95,7 @@ def with_room_for_terms(columns: Columns, terms: int) -> Columns:
         return columns
     found = dict(columns)
     for name in ("terms", "alternative_terms"):
-        found[name] = _padded(columns[name], more, -1)
+        found[name] = _padded(columns[name].astype(np.int32), more, -1)
     for name in ("coefficients", "alternative_coefficients"):
         found[name] = _padded(columns[name], more, 0)
     found["root"] = with_more_terms(columns["root"], terms)
@@ -101,21 +106,57 @@ def _padded(column: npt.NDArray[Any], more: int, value: int) -> npt.NDArray[Any]
     return np.pad(column, [(0, 0)] * (column.ndim - 1) + [(0, more)], constant_values=value)
 
 
-def only_used(columns: Columns, shapes: Sequence[Shape]) -> list[Shape]:
+def only_used(columns: Columns, shape_of: Callable[[int], Shape]) -> list[Shape]:
     """Return the shapes that occur in models, and renumber the codes in `columns` to match.
 
     Few of thousands of products occur in models, and each one costs time when models are evaluated.
+    `shape_of` returns the shape of a code; two codes may have the same shape.
     """
-    used = np.zeros(len(shapes) + 1, dtype=np.bool_)
     names = "terms", "alternative_terms", "before"
+    used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
+    if len(used) > MOST_SHAPES:
+        _leave_out_rare_shapes(columns, used)
+        used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
+    # The code -1 stands for no shape.
+    shapes = {code: shape_of(code) for code in used.tolist() if code >= 0}
+    place = {shape: k for k, shape in enumerate(dict.fromkeys(shapes.values()))}
+    number = np.array([place[shapes[code]] if code >= 0 else -1 for code in used.tolist()])
     for name in names:
-        used[columns[name]] = True
-    # The code -1 stands for no shape and is the last entry.
-    used[-1] = False
-    number = np.where(used, used.cumsum() - 1, -1).astype(np.int16)
-    for name in names:
-        columns[name] = number[columns[name]]
-    return [shapes[code] for code in np.flatnonzero(used).tolist()]
+        columns[name] = number[np.searchsorted(used, columns[name])].astype(np.int16)
+    return list(place)
+
+
+def _leave_out_rare_shapes(columns: Columns, used: IntArray) -> None:
+    """Replace the laws with rare shapes by the most probable law of their row without any.
+
+    Columns of models can count `MOST_SHAPES` shapes, which thousands of call paths in several
+    parameters may exceed. `used` are the codes in ascending order.
+    """
+    codes, numbers = (
+        np.concatenate([columns[name][:, None], columns[f"alternative_{name}"]], axis=1)
+        for name in ("terms", "coefficients")
+    )
+    weight = np.column_stack([columns["weight"], columns["alternative_weight"]])
+    place = np.searchsorted(used, codes)
+    share = np.bincount(place.ravel(), np.repeat(weight.ravel(), codes.shape[2]), len(used))
+    # The shapes of the models themselves come first.
+    share += len(weight) * np.bincount(place[:, 0].ravel(), minlength=len(used))
+    share[used < 0] = np.inf
+    kept = np.zeros(len(used), dtype=np.bool_)
+    kept[np.argsort(-share, kind="stable")[:MOST_SHAPES]] = True
+    there: BoolArray = np.all(kept[place], axis=2)
+    left = np.where(there, weight, 0.0)
+    best = left.argmax(axis=1)
+    if np.any((left.max(axis=1) == 0) & ~there[:, 0]):
+        raise UsageError(
+            f"the models have more than {MOST_SHAPES} different products of terms",
+            hint="model fewer call paths at once, or use fewer exponents",
+        )
+    row, which = np.nonzero(~there)
+    codes[row, which], numbers[row, which] = codes[row, best[row]], numbers[row, best[row]]
+    columns["root"][row, which] = columns["root"][row, best[row]]
+    columns["terms"], columns["alternative_terms"] = codes[:, 0], codes[:, 1:]
+    columns["coefficients"], columns["alternative_coefficients"] = numbers[:, 0], numbers[:, 1:]
 
 
 def write_models(
@@ -133,6 +174,39 @@ def write_models(
     `far` [F, S + 1] holds the shapes far beyond the points, as returned by `far_tables`.
     """
     kernels().write_models(columns, rows, found, data, unit, hypotheses, far, baseline)
+
+
+class ShapeColumns(Struct, frozen=True):
+    """S shapes of models as numbers, and one more entry that stands for no shape.
+
+    Attributes
+    ----------
+    code : [S + 1] number of each shape in the columns of models; -1 = no shape
+    scale : [S + 1] largest magnitude of each shape at the points
+    table : [S + 1, K] each shape at each point, scaled to a largest magnitude of 1
+    breaks : [S + 1] whether a shape is a break
+    far : [F, S + 1] shapes far beyond the points, as returned by `far_tables`
+    outside : [H] whether each hypothesis is outside the model class
+    """
+
+    code: IntArray
+    scale: FloatArray
+    table: FloatArray
+    breaks: BoolArray
+    far: FloatArray
+    outside: BoolArray
+
+    @classmethod
+    def of(cls, hypotheses: Hypotheses, far: FloatArray) -> Self:
+        """Return the shapes of hypotheses."""
+        return cls(
+            np.append(np.arange(len(hypotheses.shapes)), -1),
+            np.append(hypotheses.scale, 1.0),
+            hypotheses.table_and_none,
+            hypotheses.breaks,
+            far,
+            hypotheses.outside,
+        )
 
 
 def write_spread(
@@ -156,8 +230,7 @@ def write_found(
     codes: IntArray,
     data: ScaledRows,
     unit: FloatArray,
-    hypotheses: Hypotheses,
-    far: FloatArray,
+    shapes: ShapeColumns,
     baseline: MisfitBaseline,
     shown: BoolArray | None = None,
 ) -> None:
@@ -166,7 +239,7 @@ def write_found(
     The model is one of the candidates marked by `shown` [M]; None = all are.
     """
     write_spread(columns, rows, found, data, unit)
-    kept, weight = _kept(found, [far_values(found, codes, each) for each in far], shown)
+    kept, weight = _kept(found, [far_values(found, codes, each) for each in shapes.far], shown)
     there = weight > 0
     codes = codes[kept]
     # A term with a coefficient of zero is dropped, because its shape would suggest growth.
@@ -174,20 +247,21 @@ def write_found(
     scaled = np.where(there & (np.abs(scaled) > ROUNDING * data.least[:, None]), scaled, 0.0)
     scaled = np.ascontiguousarray(scaled.transpose(1, 2, 0))
     codes = np.where(scaled[..., 1:] != 0, codes, -1)
-    scale = np.concatenate([hypotheses.scale, [1.0]])[codes]
-    factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / scale], axis=2)
+    factor = np.concatenate([np.ones((*codes.shape[:2], 1)), 1 / shapes.scale[codes]], axis=2)
     factor *= unit[:, None, None]
     numbers = scaled * factor
-    columns["terms"][rows] = codes[:, 0]
+    columns["terms"][rows] = shapes.code[codes[:, 0]]
     columns["coefficients"][rows] = numbers[:, 0]
     columns["weight"][rows] = weight[:, 0]
     others = kept.shape[1] - 1
-    columns["alternative_terms"][rows, :others] = codes[:, 1:]
+    columns["alternative_terms"][rows, :others] = shapes.code[codes[:, 1:]]
     columns["alternative_coefficients"][rows, :others] = numbers[:, 1:]
     columns["root"][rows, : 1 + others] = roots(found.covariance[:, kept]) * there[..., None]
     columns["alternative_weight"][rows, :others] = weight[:, 1:]
-    _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, hypotheses)
-    columns["status"][rows] = _status(columns, rows, found, data, unit, hypotheses, baseline)
+    _write_quality(columns, rows, scaled[:, 0], codes[:, 0], data, shapes)
+    broken = np.bincount(found.row, found.weight * shapes.outside[found.chosen], len(rows)) > 0.5
+    broken |= shapes.breaks[codes[:, 0]].any(axis=1)
+    columns["status"][rows] = _status(columns, rows, found, broken, data, unit, baseline)
 
 
 def _kept(
@@ -297,10 +371,10 @@ def _write_quality(
     numbers: FloatArray,
     codes: IntArray,
     data: ScaledRows,
-    hypotheses: Hypotheses,
+    shapes: ShapeColumns,
 ) -> None:
     """Write the relative residuals of the models at the points, and the measures made of them."""
-    table = hypotheses.table_and_none.T
+    table = shapes.table.T
     used, values = (data.weight > 0).T, data.values.T
     # Errors are relative; a point without a value has none.
     per_value = np.where(used, 1 / np.maximum(values, floor_of(data).T), 0.0)
@@ -344,14 +418,12 @@ def _status(
     columns: Columns,
     rows: IntArray,
     found: Posterior,
+    broken: BoolArray,
     data: ScaledRows,
     unit: FloatArray,
-    hypotheses: Hypotheses,
     baseline: MisfitBaseline,
 ) -> Int8Array:
-    """Return the status of each row."""
-    breaks = np.bincount(found.row, found.weight * hypotheses.outside[found.chosen], len(rows))
-    broken = (breaks > 0.5) | hypotheses.breaks[columns["terms"][rows]].any(axis=1)
+    """Return the status of each row; those marked by `broken` [n] follow a break."""
     noise, spread = np.sqrt(data.variance), np.sqrt(found.variance)
     beyond = (spread > FAR_BEYOND_NOISE * noise) & (spread > MISFIT)
     repeated = ~np.isnan(columns["noise"][rows])

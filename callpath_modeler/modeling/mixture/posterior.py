@@ -5,7 +5,7 @@ See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from msgspec import Struct
@@ -32,10 +32,11 @@ from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses
 
 @dataclass(frozen=True, slots=True)
 class LogPriors:
-    """Log priors of hypotheses [H] and of deviations [D]."""
+    """Log priors of hypotheses [H], of deviations [D], and of all sums of products together."""
 
     hypotheses: FloatArray
     deviations: FloatArray
+    sums: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Posterior:
     covariance: FloatArray
     variance: FloatArray
     drift: FloatArray
+
+    def scaled(self, share: FloatArray) -> Posterior:
+        """Return the posterior with the weights of each row multiplied by `share` [n]."""
+        return replace(self, weight=self.weight * share[self.row])
 
     def repeated(self, rows: IntArray) -> Posterior:
         """Return the posterior of `rows` [n] in this order; a row may occur more than once."""
@@ -146,16 +151,19 @@ def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
     return result
 
 
-def values_at_points(found: Posterior, codes: IntArray, hypotheses: Hypotheses) -> FloatArray:
-    """Return the same as `fitted_values`, with numpy, of the shapes `codes` [M, T], -1 = none."""
-    rows, size = len(found.variance), len(hypotheses.shapes) + 1
+def values_at_points(found: Posterior, codes: IntArray, table: FloatArray) -> FloatArray:
+    """Return the same as `fitted_values`, with numpy.
+
+    The shapes are `codes` [M, T], -1 = none, of a `table` [S, K].
+    """
+    rows, size = len(found.variance), len(table) + 1
     constant, *numbers = found.coefficients * found.weight
     fitted = np.bincount(found.row, constant, minlength=rows)[:, None]
     total = np.zeros(rows * size)
     for number, code in zip(numbers, codes.T, strict=True):
         # The code -1 (no shape) selects the last column, which is left out.
         total += np.bincount(found.row * size + code % size, number, minlength=rows * size)
-    return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ hypotheses.table)
+    return np.asarray(fitted + total.reshape(rows, size)[:, :-1] @ table)
 
 
 def far_tables(points: FloatArray, hypotheses: Hypotheses, factor: float) -> FloatArray:
@@ -164,7 +172,7 @@ def far_tables(points: FloatArray, hypotheses: Hypotheses, factor: float) -> Flo
     In one parameter there is one place. In several, the first place is far along all parameters,
     and one more place is far along each.
     """
-    places = _far(points, factor)
+    places = far_places(points, factor)
     table = hypotheses.shapes.table(places).T
     table[:, :-1] /= hypotheses.scale
     # An exponential may overflow to infinity, and zero times infinity is not zero.
@@ -185,7 +193,7 @@ def far_values(found: Posterior, codes: IntArray, far: FloatArray) -> FloatArray
     return np.asarray(sum(parts, start=constant))
 
 
-def _far(points: FloatArray, factor: float) -> FloatArray:
+def far_places(points: FloatArray, factor: float) -> FloatArray:
     """Return places beyond all points, [1] or [1 + D, D]."""
     if points.ndim == 1:
         return factor * points[-1:]
@@ -218,10 +226,31 @@ def log_probability_of_all(
     variance : [n] rough variance of a point
     hypotheses, ways, beliefs : hypotheses, deviations, and their priors
     """
-    rows, size = len(data.values), len(hypotheses.shapes)
+    code, of_each = evidence_of_best(found, data, fitted, variance, hypotheses, ways)
+    together = np.logaddexp.reduce(of_each + beliefs.deviations[:, None], axis=0)
+    return np.asarray(together + beliefs.hypotheses[code] - np.log(found.weight[_best(found)]))
+
+
+def _best(found: Posterior) -> IntArray:
+    """Return the most probable hypothesis of each row, [n]."""
     order = np.lexsort((found.weight, found.row))
-    best = order[np.searchsorted(found.row[order], np.arange(rows), side="right") - 1]
-    code = found.chosen[best]
+    rows = np.arange(len(found.variance))
+    return np.asarray(order[np.searchsorted(found.row[order], rows, side="right") - 1])
+
+
+def evidence_of_best(
+    found: Posterior,
+    data: ScaledRows,
+    fitted: FloatArray,
+    variance: FloatArray,
+    hypotheses: Hypotheses,
+    ways: Deviations,
+) -> tuple[IntArray, FloatArray]:
+    """Return the most probable hypothesis of each row, [n], and its log evidence, [P, n].
+
+    Parameters are as for `log_probability_of_all`.
+    """
+    size, code = len(hypotheses.shapes), found.chosen[_best(found)]
     single, pair = np.flatnonzero((code > 0) & (code <= 3 * size)), np.flatnonzero(code > 3 * size)
     family, shape = np.divmod(code[single] - 1, size)
     chosen = ScreenedHypotheses(
@@ -237,9 +266,7 @@ def log_probability_of_all(
     every = absolute_candidates(data, chosen, hypotheses, ways)
     of_best = np.flatnonzero(every.chosen == code[every.row])
     of_best = of_best[np.argsort(every.row[of_best])]
-    of_each = every.log_evidence[:, of_best] + beliefs.deviations[:, None]
-    together = np.logaddexp.reduce(of_each, axis=0) + beliefs.hypotheses[code]
-    return np.asarray(together - np.log(found.weight[best]))
+    return code, every.log_evidence[:, of_best]
 
 
 class PseudoCounts(Struct, frozen=True):

@@ -65,7 +65,7 @@ class ReferenceKernels:
 
     def fitted_values(self, found: Posterior, hypotheses: Hypotheses) -> FloatArray:
         """Return as `posterior.fitted_values`."""
-        return posterior.values_at_points(found, hypotheses.codes(found.chosen), hypotheses)
+        return posterior.values_at_points(found, hypotheses.codes(found.chosen), hypotheses.table)
 
     def write_models(
         self,
@@ -80,7 +80,8 @@ class ReferenceKernels:
     ) -> None:
         """Write as `outcome.write_models`."""
         codes = hypotheses.codes(found.chosen)
-        outcome.write_found(columns, rows, found, codes, data, unit, hypotheses, far, baseline)
+        shapes = outcome.ShapeColumns.of(hypotheses, far)
+        outcome.write_found(columns, rows, found, codes, data, unit, shapes, baseline)
 
 
 def available() -> ReferenceKernels:

@@ -24,6 +24,8 @@ from callpath_modeler.modeling.constants.several import (
     FRACTION,
     FURTHER_FACTOR,
     KINKED,
+    LARGEST_PRODUCT,
+    MOST_BESIDE_BREAKS,
     MOST_BROKEN,
     MOST_BROKEN_OF_TWO,
     MOST_FACTORS,
@@ -225,10 +227,10 @@ class Catalogue:
         ]
         costs = [np.array([cost_of(factor) for factor in each]) for each in ordered]
         found = []
-        for used in range(1, count + 1):
+        for used in range(1, min(count, LARGEST_PRODUCT) + 1):
             sizes, most, limit = whole, MOST_OF_TWO, PLAIN
             if used > 2:
-                few = [1 + len(rest) + MOST_FACTORS for rest in beside]
+                few = [1 + len(rest) + MOST_FACTORS[used] for rest in beside]
                 sizes = [min(each) for each in zip(sizes, few, strict=True)]
                 most, limit = MOST_OF_MORE, PLAINEST
             code = np.concatenate(
@@ -381,10 +383,15 @@ def _codes_of_breaks(ordered: Sequence[list[Factor]], whole: Sequence[int]) -> I
         ]
         for factors, size in zip(ordered, whole, strict=True)
     ]
-    found = []
+    found, count = [], len(ordered)
     for axis, (factors, size) in enumerate(zip(ordered, whole, strict=True)):
-        each = [range(size, len(factors)) if k == axis else few for k, few in enumerate(plain)]
-        found.append(np.array(list(product(*each)), dtype=np.intp).reshape(-1, len(ordered)).T)
+        others, codes = [each for each in range(count) if each != axis], []
+        for used in range(min(MOST_BESIDE_BREAKS, len(others)) + 1):
+            for axes in combinations(others, used):
+                each = {other: plain[other][1:] for other in axes}
+                each[axis] = list(range(size, len(factors)))
+                codes += list(product(*(each.get(place, [0]) for place in range(count))))
+        found.append(np.array(sorted(codes), dtype=np.intp).reshape(-1, count).T)
     return np.concatenate(found, axis=1)
 
 

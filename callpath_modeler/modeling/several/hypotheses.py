@@ -3,8 +3,9 @@
 Every product is paired with every term of one parameter, in fans; a row evaluates a few fans. There
 are too many pairs of two products, and too many products of three or four factors. Only the
 plainest are kept. These have factors of known programs, or are pairs of which one product follows
-from the other. Any other law is approximated by its neighbours; their error is a deviation that
-widens the band. See docs/explanation/several-parameters.md.
+from the other. In three parameters or more, sums of products include all other products. Any other
+law is approximated by its neighbours; their error is a deviation that widens the band. See
+docs/explanation/several-parameters.md.
 """
 
 from __future__ import annotations

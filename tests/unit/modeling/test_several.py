@@ -182,7 +182,7 @@ def test_models_are_stored_and_come_back(surfaces):
 @pytest.mark.parametrize(
     ("points", "settings", "words"),
     [
-        (np.ones((4, 5)), {}, "2 to 4"),
+        (np.ones((4, 6)), {}, "2 to 5"),
         (grid((1.0, 2.0), (0.0, 2.0)), {}, "above zero"),
         (grid((1.0, 2.0), (1.0, 1.0)), {}, "differ"),
         (grid((1.0, 2.0), (1.0, 2.0)), {"method": "classic"}, "one parameter"),

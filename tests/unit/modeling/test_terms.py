@@ -115,7 +115,8 @@ ALONE = (
             default_space("mixture", several=True),
             (
                 f"I={{{HALVES}, 4, 5}} J={{0, 1, 2}} n=2 "
-                f"decreasing={{-1, -9/10, -3/4, -2/3, -1/2, -1/3, -1/4}} secondary={{{FINER}}}"
+                f"decreasing={{-1, -9/10, -3/4, -2/3, -1/2, -1/3, -1/4}} "
+                f"secondary={{{FINER.replace('5/4', '4/5, 5/4')}}}"
             ),
         ),
     ],
