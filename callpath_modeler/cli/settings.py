@@ -60,6 +60,7 @@ _NUMBERS = frozenset({"target", "min_share", "cover", "margin", "tolerance"})
 _LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ignore_findings"})
 _TABLES = frozenset({"at"})
 _EXAMPLES = {
+    "case": '["quick"]',
     "at": "{ p = 4096 }",
     "define": '["ipc = instructions / cycles"]',
     "exponents": '["0", "1/2", "1"]',

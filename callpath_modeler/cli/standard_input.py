@@ -11,7 +11,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.errors import InputError, UsageError, reason_of
 
 _LETTERS = 16
 _AT_ONCE = 1 << 20
@@ -36,7 +36,11 @@ def stored() -> Path:
     folder = Path(tempfile.gettempdir()) / f"cpmodel-{name}"
     folder.mkdir(mode=0o700)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    first = sys.stdin.buffer.read(_AT_ONCE)
+    try:
+        first = sys.stdin.buffer.read(_AT_ONCE)
+    except OSError as cause:
+        what = f"-: standard input cannot be read: {reason_of(cause)}"
+        raise InputError(what, hint="e.g. cpmodel rank - < runs.csv") from cause
     if not first.strip():
         raise InputError("-: standard input is empty", hint="e.g. cpmodel rank - < runs.csv")
     try:

@@ -17,6 +17,7 @@ from callpath_modeler.cli.settings import ELSEWHERE, catalogue, describes
 from configured import target, told, write
 
 VALUES = {
+    "case": '["quick"]',
     "define": '["twice = 2 * time"]',
     "unit": "[]", "metric": '"time"', "ignore": '["**/f"]', "hide": '["**/f"]',
     "ignore_findings": '["CPM205"]', "where": '"p>2"', "at": "{ p = 64 }", "jobs": "2",

@@ -113,7 +113,7 @@ def test_no_plugin_is_missing_or_broken(run):
     offered = [*entry_points(group="callpath_modeler.readers")]
     offered += entry_points(group="callpath_modeler.commands")
     ours = [entry for entry in offered if entry.dist and entry.dist.name == "callpath-modeler"]
-    assert len(ours) == 13
+    assert len(ours) == 15
     header, *rows = [line.split("\t") for line in listed.splitlines()]
     problems = {row[header.index("name")]: row[header.index("problem")] for row in rows}
     assert {entry.name for entry in ours} <= problems.keys()
