@@ -159,7 +159,8 @@ def test_the_search_keeps_the_inputs_whose_costs_grow(tmp_path):
         lines = path.read_text("latin-1").splitlines()
         # Each pair of lines takes memory, as in a table of rows times columns. These are new pages,
         # because a process that ran other tests may have as much free memory already.
-        size = len(lines) ** 2
+        # They are more than the text of a large input with one line takes.
+        size = min(64 * len(lines) ** 2, 1 << 28)
         with mmap.mmap(-1, size) as held:
             held.write(bytes(size))
         raise InputError(f"{size} bytes", hint="fewer lines")
