@@ -44,6 +44,7 @@ from callpath_modeler.profile.pruning import (
     refuse_unnamed,
 )
 from callpath_modeler.profile.runs import (
+    Run,
     case_keys,
     case_names,
     of_case,
@@ -75,7 +76,12 @@ from callpath_modeler.readers.discover import UNLISTED, discover, natural_order,
 from callpath_modeler.readers.parallel_reading import Progress
 from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
 from callpath_modeler.readers.registry import Registry, naming_the_reader
-from callpath_modeler.readers.run_filter import RunSelection, is_metadata, metadata_value
+from callpath_modeler.readers.run_filter import (
+    RunSelection,
+    is_metadata,
+    keys_of_cases,
+    metadata_value,
+)
 from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.units import parameter_value
 
@@ -432,11 +438,11 @@ def load_parts(
         refuse_several_tools(chosen)
         groups = {"": chosen}
         if is_key := group_by is not None and is_metadata(chosen, group_by):
-            groups = _divided(chosen, _told(chosen, group_by))
+            groups = _divided(chosen, _known(group_by, _entries(chosen, group_by)))
         parts = {
             (value, case): some
             for value, of in groups.items()
-            for case, some in _divided(of, case_names(_keys(of), of)).items()
+            for case, some in _divided(of, case_names(keys_of_cases(of), of)).items()
         }
         names.extend(parts)
         return [*parts.values()]
@@ -483,9 +489,7 @@ def parts_of(
 
 def _by_value(experiment: Experiment, name: str) -> dict[str, Experiment]:
     """Return the runs of each value of a parameter or of an entry of the metadata."""
-    told = _values_of_runs(experiment, name)
-    _distinct_values(name, told)
-    return _split(experiment, [value or "" for value in told])
+    return _split(experiment, _known(name, _values_of_runs(experiment, name)))
 
 
 def _split(experiment: Experiment, texts: Sequence[str]) -> dict[str, Experiment]:
@@ -504,17 +508,6 @@ def _divided(runs: Sequence[ReadRun], texts: Sequence[str]) -> dict[str, list[Re
     return {value: [run for run, text in pairs if text == value] for value in values}
 
 
-def _keys(runs: Sequence[ReadRun]) -> list[str]:
-    return [*dict.fromkeys(key for run in runs for key in run.cases)]
-
-
-def _told(runs: Sequence[ReadRun], name: str) -> list[str]:
-    """Return the value of an entry of the metadata of each run, or raise an error."""
-    told = [metadata_value(run, name) or None for run in runs]
-    _distinct_values(name, told)
-    return [value or "" for value in told]
-
-
 def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
     """Return the value of a parameter or of a metadata key of each run, as text."""
     runs = experiment.runs
@@ -527,24 +520,30 @@ def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
             f"no parameter {name!r} in --group-by, and no such metadata",
             hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
         )
+    return _entries(runs, name)
+
+
+def _entries(runs: Sequence[Run | ReadRun], name: str) -> list[str | None]:
+    """Return an entry of the metadata of each run; None = it lacks the entry."""
     return [metadata_value(run, name) or None for run in runs]
 
 
-def _distinct_values(name: str, told: Sequence[str | None]) -> list[str]:
-    """Return the distinct values of all runs in order, or raise an error."""
-    lacking = sum(value is None for value in told)
+def _known(name: str, told: Sequence[str | None]) -> list[str]:
+    """Return the values by which runs are grouped, or raise an error for those that cannot be."""
+    known = [value for value in told if value is not None]
+    lacking = len(told) - len(known)
     if lacking:
         raise DataError(
             f"{lacking} of {len(told)} runs have no {name!r}",
             hint=f"exclude them: --where {shell_word(name + '=?*')}",
         )
-    values = sorted({value for value in told if value is not None}, key=natural_order)
-    if len(values) > _MOST_GROUPS:
+    count = len({*known})
+    if count > _MOST_GROUPS:
         raise UsageError(
-            f"--group-by {name}: {len(values)} values, more than {_MOST_GROUPS}",
+            f"--group-by {name}: {count} values, more than {_MOST_GROUPS}",
             hint="group by something that several runs share, or select some with --where",
         )
-    return values
+    return known
 
 
 def _selection_of(options: LoadOptions) -> RunSelection:

@@ -64,6 +64,7 @@ from callpath_modeler.readers.parameters import NOT_USED, Settled, settle_parame
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.run_filter import keys_of_cases
 from callpath_modeler.readers.run_provenance import provenance_findings
 from callpath_modeler.readers.runs import (
     ReadRun,
@@ -303,7 +304,7 @@ def _experiment_of(
     refuse_several_tools(read)
     if options.metrics is not None and not options.metrics:
         _refuse_several_metrics(read)
-    keys = varying_keys((key for run in read for key in run.cases), read)
+    keys = varying_keys(keys_of_cases(read), read)
     if not keys:
         refuse_several_programs(read)
     findings += case_findings(keys, read)

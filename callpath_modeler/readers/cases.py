@@ -15,6 +15,7 @@ from itertools import islice
 
 from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.columns import columns_of, different_names, kinds_of
+from callpath_modeler.readers.run_filter import keys_of_cases
 from callpath_modeler.readers.run_provenance import is_number, is_of_chance
 from callpath_modeler.readers.runs import ReadRun
 from callpath_modeler.readers.tokens import NameWord, without_identifiers
@@ -46,7 +47,7 @@ def with_cases(
     parameters : names of parameters that the user states
     """
     read = _with_numbered_kinds(_with_kinds(read), parameters)
-    keys = dict.fromkeys(key for run in read for key in run.cases)
+    keys = keys_of_cases(read)
     texts = {key: [run.metadata.get(key, "") for run in read] for key in keys}
     words = _words(read)
     candidates = _recurring(_entries(read, texts), but="") | words

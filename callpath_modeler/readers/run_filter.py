@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
@@ -145,7 +145,7 @@ class RunSelection:
                 if not chosen:
                     told = condition.as_text()
                     raise DataError(f"no run is left where {told}", hint="see `cpmodel info`")
-        keys = [*dict.fromkeys(key for run in chosen for key in run.cases)]
+        keys = keys_of_cases(chosen)
         self.finds_cases = bool(keys)
         for text in self.cases if keys or not self.if_possible else ():
             found = of_case(keys, chosen, text)
@@ -153,6 +153,11 @@ class RunSelection:
         self.cases = []
         self.excluded = len(runs) - len(chosen), len(runs)
         return chosen
+
+
+def keys_of_cases(runs: Iterable[_Stating]) -> list[str]:
+    """Return the keys of the metadata that tell cases apart, each once."""
+    return [*dict.fromkeys(key for run in runs for key in run.cases)]
 
 
 def metadata_value(run: _Described, name: str) -> str | None:

@@ -12,6 +12,8 @@ from cpmodel_caliper.contents import Contents, RecordColumn
 
 ENDING = ".cali"
 
+_APART = "put each run into its own directory"
+
 _SIZE = "mpi.world.size"
 _JOB = ("jobid", "cluster", "executablepath", "cmdline", "user", _SIZE)
 """Metadata that all processes of a run have in common."""
@@ -59,12 +61,12 @@ def joined(parts: Sequence[tuple[Path, Contents]]) -> Contents:
         if rank is None or _job(contents) != _job(whole):
             raise InputError(
                 f"{other}: not a process of the run of {path.name}",
-                hint="give each run a directory of its own",
+                hint=_APART,
             )
         if rank in known:
             raise InputError(
                 f"{other}: process {rank} is in {known[rank].name} as well",
-                hint="give each run a directory of its own",
+                hint=_APART,
             )
         known[rank] = other
         _add(whole, contents)

@@ -354,15 +354,18 @@ class HpctoolkitProfile:
 
 
 class SummedProfile(HpctoolkitProfile):
-    """A database that has only sums over all processes and threads."""
+    """A database that has only sums over all processes and threads, or a typical process."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._notices.note("CPM126", "values of single processes are not stored")
+        if not database.is_mean:
+            self._notices.note("CPM126", "values of single processes are not stored")
 
     @property
     def reductions(self) -> Sequence[Reduction]:
-        """Return sum, and mean if the number of processes is known."""
+        """Return what is stored: the mean, or sum, with mean for a known number of processes."""
+        if self.database.is_mean:
+            return (Reduction.MEAN,)
         mean = (Reduction.MEAN,) if self.extent.processes else ()
         return (*mean, Reduction.SUM)
 
@@ -376,37 +379,16 @@ class SummedProfile(HpctoolkitProfile):
         ValueError
             If `over_locations` is not in `reductions`.
         """
+        is_mean = self.database.is_mean
         if over_locations not in self.reductions:
-            raise ValueError(f"{over_locations} cannot be computed from sums over processes")
-        return super().reduce(metric, over_locations)
-
-
-class MeanProfile(HpctoolkitProfile):
-    """A database that has only values of a typical process."""
-
-    @property
-    def reductions(self) -> Sequence[Reduction]:
-        """Return the mean."""
-        return (Reduction.MEAN,)
-
-    def reduce(self, metric: str, over_locations: Reduction) -> Reduced:
-        """Return one exclusive value per call path.
-
-        Raises
-        ------
-        KeyError
-            If the metric does not exist.
-        ValueError
-            If `over_locations` is not the mean.
-        """
-        if over_locations is not Reduction.MEAN:
-            raise ValueError(f"{over_locations} cannot be computed from means over processes")
-        # The database stores one value, which is its own sum.
-        return super().reduce(metric, Reduction.SUM)
+            stored = "means" if is_mean else "sums"
+            raise ValueError(f"{over_locations} cannot be computed from {stored} over processes")
+        # The value of a typical process is its own sum.
+        return super().reduce(metric, Reduction.SUM if is_mean else over_locations)
 
 
 def profile_of(database: Database) -> HpctoolkitProfile:
     """Return the profile of an open database."""
-    if database.is_mean:
-        return MeanProfile(database)
-    return HpctoolkitProfile(database) if database.places.threads else SummedProfile(database)
+    if database.is_mean or not database.places.threads:
+        return SummedProfile(database)
+    return HpctoolkitProfile(database)

@@ -94,7 +94,7 @@ class _Section:
     begin: re.Pattern[str] | None
     end: re.Pattern[str] | None
     is_open: bool
-    above: list[tuple[int, str]] = field(default_factory=list)
+    above: list[str] = field(default_factory=list)
 
 
 def read(path: Path, form: Form) -> list[RunSource]:
@@ -303,8 +303,8 @@ def _names(section: _Section, groups: Mapping[str, str | None]) -> tuple[str, ..
     if indent is None:
         return (*section.lines.below, name)
     depth = len(indent) // _BLANKS
-    section.above = [*section.above[:depth], (depth, name)]
-    return (*section.lines.below, *(each for _, each in section.above))
+    section.above = [*section.above[:depth], name]
+    return (*section.lines.below, *section.above)
 
 
 _NO_FACTS = frozenset({"name", "indent"})

@@ -48,7 +48,11 @@ def first_content(path: Path) -> bytes:
 
 def first_text(path: Path) -> str:
     """Return the text of the first block of a file; "" if the block is not text."""
-    block = first_content(path)
+    return text_of(first_content(path))
+
+
+def text_of(block: bytes) -> str:
+    """Return the text of the first block of a file; "" if the block is not text."""
     text = block.decode(_encoding(block), errors="ignore")
     return "" if "\0" in text else text
 

@@ -17,7 +17,7 @@ from cpmodel_tables.profilers import (
     pyinstrument,
     speedscope,
 )
-from cpmodel_tables.text import first_content, first_text
+from cpmodel_tables.text import first_content, text_of
 
 _TEXTS = (speedscope, pyinstrument, callgrind, perf_script)
 _BINARY = (cprofile, pprof)
@@ -49,7 +49,7 @@ class Profilers:
 def _module(path: Path) -> ModuleType | None:
     """Return the module that reads a file, or None."""
     content = first_content(path)
-    text = first_text(path)
+    text = text_of(content)
     for module in _TEXTS:
         if module.is_one(text):
             return module
