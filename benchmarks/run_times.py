@@ -24,13 +24,15 @@ NOTES = """\
 The table shows predictions of the run time, which is the inclusive time of the program on the
 slowest process. *Sum* adds the models of the call paths, which are means over processes. *Larger*
 is the larger of the model of the run time and the sum, and so are its ends. *Stated* is what
-cpmodel states: the larger of the model of the run time and the sum of reconciled call paths. The
-truth is the mean of the runs. Largest: the largest scale of every series, predicted from the
-others. All: every scale from the fourth on, predicted from the first three, four, and so on. Error
-is the median; log is the mean absolute difference of natural logarithms. Holds is the share of 95 %
-bands that contain the measured run time. Width is the median ratio of the upper to the lower end.
+cpmodel states: the larger of the model of the run time and the sum of reconciled call paths. *Run
+once*: the same for one run of each scale, drawn at random. The truth is the mean of the runs.
+Largest: the largest scale of every series, predicted from the others. Next: every scale from the
+fourth on, predicted from all smaller ones. All: the same, and every larger scale. Error is the
+median; log is the mean absolute difference of natural logarithms. Holds is the share of 95 % bands
+that contain the measured run time. Width is the median ratio of the upper to the lower end.
 """
 
+_STATED = "stated"
 _LEAST_POINTS = 3
 _CUBEX, _CALIPER = "third_party/cubex", "third_party/caliper"
 _SINGLE = (
@@ -59,12 +61,13 @@ class _Told:
     Attributes
     ----------
     truth : measured run time
-    is_largest : True if only this scale was kept back
+    is_largest, is_next : True if only this scale was kept back; if it is the next one
     totals : predictions by candidate
     """
 
     truth: float
     is_largest: bool
+    is_next: bool
     totals: dict[str, Total]
 
 
@@ -76,14 +79,31 @@ def table(shared: Path) -> Table:
     AbsentError
         If the measurements are absent.
     """
-    told = [each for experiment in _series(shared / "data") for each in _predictions(experiment)]
-    lines = []
-    for name in told[0].totals:
-        largest = _cells([each for each in told if each.is_largest], name)
-        lines.append((name, *largest, *_cells(told, name)))
-    of_both = ("error", "log", "holds", "width")
-    head = ("prediction", "largest", *of_both, "all", *of_both)
-    return Table(head, lines, range(1, 11))
+    series = list(_series(shared / "data"))
+    told = [each for experiment in series for each in _predictions(experiment)]
+    rng = np.random.default_rng(1)
+    once = [each for experiment in series for each in _predictions(_run_once(experiment, rng))]
+    lines = [_line(name, name, told) for name in told[0].totals]
+    lines += [
+        _line(f"{name}, run once", name, once) for name in ("the model of the run time", _STATED)
+    ]
+    of_each = ("error", "log", "holds", "width")
+    head = ("prediction", "largest", *of_each, "next", *of_each, "all", *of_each)
+    return Table(head, lines, range(1, 16))
+
+
+def _line(title: str, name: str, told: Sequence[_Told]) -> tuple[str, ...]:
+    largest = [each for each in told if each.is_largest]
+    after = [each for each in told if each.is_next]
+    return (title, *(cell for part in (largest, after, told) for cell in _cells(part, name)))
+
+
+def _run_once(experiment: Experiment, rng: np.random.Generator) -> Experiment:
+    """Return one run of each scale, drawn at random."""
+    of_run = experiment.settings((experiment.modelled_parameter(),))[:, 0]
+    order = rng.permutation(len(of_run))
+    first = order[np.unique(of_run[order], return_index=True)[1]]
+    return experiment.where(np.isin(np.arange(len(of_run)), first))
 
 
 def _series(data: Path) -> Iterator[Experiment]:
@@ -133,9 +153,10 @@ def _predictions(experiment: Experiment) -> Iterator[_Told]:
                 "the model of the run time": alone.at(0),
                 "sum": sums,
                 "larger": _larger(alone.at(0), sums),
-                "stated": predicted_run_time(fitted, target),
+                _STATED: predicted_run_time(fitted, target),
             }
-            yield _Told(truth, known == len(points) - 1, totals)
+            is_next = target == points[known]
+            yield _Told(truth, known == len(points) - 1, is_next, totals)
 
 
 def _larger(one: Total, other: Total) -> Total:

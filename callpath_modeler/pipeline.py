@@ -198,6 +198,7 @@ def _run_time(
         confidence=options.confidence,
         priors=priors,
     )
+    made = made if several else made.steadied()
     centres = modeling.centre(run_times, made.aggregate)
     return _fitted(program, metric, options, points, made, centres, settings)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.analysis.reconciliation import most_of_call_paths
 from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.fitted import Fitted
@@ -28,10 +29,12 @@ class ModelBands(Struct, frozen=True, eq=False):
     ----------
     costs : additive numbers for bands and for limits of marks, [call paths, columns]
     factor : factor of the widths of bands, as in `Fitted.band_factor`
+    most : upper end of the run time, which no call path exceeds; inf = not known
     """
 
     costs: Costs
     factor: float = 1.0
+    most: float = np.inf
 
     @property
     def has_differences(self) -> bool:
@@ -40,11 +43,15 @@ class ModelBands(Struct, frozen=True, eq=False):
 
     def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of values [n], from their sums of `costs`, [n, columns]."""
+        low, high = self._ends(value, parts)
+        return low, np.fmin(high, self.most)
+
+    def _ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         return stretched(value, *ends_of_sums(value, parts[:, :COLUMNS]), self.factor)
 
     def total(self, value: float) -> Total:
-        """Return the total of the program with its band."""
-        low, high = self.ends(np.array([value]), self.costs.total[None])
+        """Return the sum of all call paths with its band, which does not know the run time."""
+        low, high = self._ends(np.array([value]), self.costs.total[None])
         return value, float(low[0]), float(high[0])
 
     def trust(
@@ -179,12 +186,16 @@ def model_bands(
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     times = fitted.times_largest(target)
     columns = np.zeros((len(models), COLUMNS + LIMITS), order="F")
-    for start in range(0, len(models), _CHUNK):
+    for start in range(0, len(models) if added is None else 0, _CHUNK):
         if not is_wanted():
             return None
         part = slice(start, start + _CHUNK)
         some = models.take(part)
-        made = addable(some, where, some.predict(where))[:, 0] if added is None else added[part]
-        parts = np.concatenate([made, limited(some, value[part], times)], axis=1)
-        columns[part] = np.where(modelled[part, None], parts, 0.0)
-    return ModelBands(Costs.of(fitted.experiment.tree, columns), fitted.band_factor)
+        columns[part, :COLUMNS] = addable(some, where, some.predict(where))[:, 0]
+    if added is not None:
+        columns[:, :COLUMNS] = added
+    columns[:, COLUMNS:] = limited(models, value, times)
+    columns[~modelled] = 0.0
+    found = ModelBands(Costs.of(fitted.experiment.tree, columns), fitted.band_factor)
+    total = found.total(float(np.nansum(value)))
+    return structs.replace(found, most=most_of_call_paths(fitted, target, total))

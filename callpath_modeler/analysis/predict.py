@@ -7,6 +7,7 @@ measurements. So a caller is never predicted below its callees, and both views h
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from callpath_modeler.analysis.bands import Band, stretched
 from callpath_modeler.analysis.reconciliation import (
     exceeded_run_time,
     lowered,
+    most_of_call_paths,
     reconciled_total,
     with_usual_bands,
 )
@@ -28,6 +30,12 @@ from callpath_modeler.profile.metric_values import inclusive_values
 
 _CHUNK = 16_384
 """Predictions that are made at a time; each takes a kilobyte."""
+_MANY = 20_000
+"""Call paths from which on a sample shows how uncertain they are; their bands take .03 s."""
+
+
+_RECONCILED: WeakKeyDictionary[Fitted, tuple[float, float | None, FloatArray]] = WeakKeyDictionary()
+"""Target, measured total and predictions of the last reconciliation of models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +52,7 @@ class Predicted:
     lead : coefficient of that growth, summed over all call paths that have it
     confidence : confidence of the bands
     factor : factor of the widths of all bands, as in `Fitted.band_factor`; `added` is without it
+    most : upper end of the run time, which no call path exceeds; inf = not known
     """
 
     value: FloatArray
@@ -55,9 +64,10 @@ class Predicted:
     lead: FloatArray
     confidence: float
     factor: float = 1.0
+    most: float = np.inf
 
     def total(self) -> tuple[float, float, float]:
-        """Return the predicted total of the program with its band."""
+        """Return the sum of all predictions with its band, which does not know the run time."""
         value = np.array(np.nansum(self.value))
         ends = ends_of_sums(value, self.added.sum(axis=0))
         low, high = stretched(value, *ends, self.factor)
@@ -87,20 +97,10 @@ def predict(fitted: Fitted, target: float, total: float | None = None) -> Predic
     own = Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
-    if total is not None:
-        if not total < np.nansum(value) < np.inf:
-            return own
-        value = lowered(value, low, total)
-        return replace(own, value=value, low=np.fmin(low, value))
-    alone = exceeded_run_time(fitted, target, float(np.nansum(value)))
-    if alone is None:
-        return own
-    usual = with_usual_bands(fitted)
-    if usual is not fitted:
-        value = predict(usual, target).value
-        return replace(own, value=value, low=np.fmin(low, value), high=np.fmax(high, value))
-    agreed = reconciled_total(alone, Band(*map(np.atleast_1d, own.total())))
-    return replace(own, value=lowered(value, low, float(agreed[0])))
+    value = _reconciled(fitted, target, own.value, total, own)
+    own = replace(own, value=value, low=np.fmin(low, value))
+    most = most_of_call_paths(fitted, target, own.total())
+    return replace(own, high=np.fmin(np.fmax(high, value), most), most=most)
 
 
 def predicted_values(fitted: Fitted, target: float, total: float | None = None) -> FloatArray:
@@ -111,10 +111,82 @@ def predicted_values(fitted: Fitted, target: float, total: float | None = None) 
     fitted, target, total : as for `predict`
     """
     values = fitted.models.values(np.array([target]))[:, 0]
-    value = np.where(fitted.modelled, values, np.nan)
-    if total is None and exceeded_run_time(fitted, target, float(np.nansum(value))) is None:
+    return _reconciled(fitted, target, np.where(fitted.modelled, values, np.nan), total)
+
+
+def _reconciled(
+    fitted: Fitted,
+    target: float,
+    value: FloatArray,
+    total: float | None,
+    own: Predicted | None = None,
+) -> FloatArray:
+    """Return predictions that are reconciled with the run time, [call paths].
+
+    Parameters
+    ----------
+    fitted, target, total : as for `predict`
+    value : predictions of the models
+    own : the same with their bands, if these were made
+    """
+    of_models, last = float(np.nansum(value)), _RECONCILED.get(fitted)
+    if last is not None and last[:2] == (target, total):
+        return last[2]
+    usual = with_usual_bands(fitted)
+    alone = exceeded_run_time(usual, target, of_models) if total is None else None
+    if alone is None and not (total is not None and total < of_models < np.inf):
         return value
-    return predict(fitted, target, total).value
+    own = own if usual is fitted else None
+    if len(value) > _MANY:
+        low, sums = _sampled_bands(usual, target, value, own)
+    else:
+        own = own or predict(usual, target, np.inf)
+        low, sums = own.low, own.total()
+    agreed = total
+    if alone is not None:
+        agreed = float(reconciled_total(alone, Band(*map(np.atleast_1d, sums)))[0])
+    assert agreed is not None, "there is a measured total, or a prediction of the run time"
+    found = lowered(value, low, agreed)
+    found.setflags(write=False)
+    _RECONCILED[fitted] = target, total, found
+    return found
+
+
+def _sampled_bands(
+    fitted: Fitted, target: float, value: FloatArray, own: Predicted | None
+) -> tuple[FloatArray, tuple[float, float, float]]:
+    """Return lower ends of bands [call paths], and the sum with its band, of many call paths.
+
+    Bands of 10^6 call paths take seconds. So half of the bands are those of the costliest call
+    paths, and the others are a sample, which stands for all other call paths.
+
+    Parameters
+    ----------
+    fitted, target, value, own : as for `_reconciled`
+    """
+    cost, half = np.nan_to_num(value), _MANY // 2
+    costly = np.argpartition(cost, len(cost) - half)[-half:]
+    is_other = np.ones(len(cost), bool)
+    is_other[costly] = False
+    sample = np.flatnonzero(is_other)[:: len(cost) // half]
+    of_sample = cost[sample].sum()
+    # The sample stands for all others.
+    by = (cost.sum() - cost[costly].sum()) / of_sample if of_sample > 0 else 0.0
+    low, added = np.zeros(len(cost)), np.zeros(COLUMNS)
+    for rows, times in ((sample, by), (costly, 1.0)):
+        if own is None:
+            models, where = fitted.models.take(rows), np.array([target])
+            band = models.predict(where)
+            its_low, parts = band.low[:, 0], addable(models, where, band)[:, 0]
+        else:
+            its_low, parts = own.low[rows], own.added[rows]
+        if rows is sample:
+            low = cost * (np.nansum(its_low) / of_sample if of_sample > 0 else 0.0)
+        low[rows] = np.nan_to_num(its_low)
+        added += np.nansum(parts, axis=0) * times
+    total = np.array(cost.sum())
+    ends = ends_of_sums(total, added)
+    return low, (float(total), float(ends[0]), float(ends[1]))
 
 
 def _prediction(models: Models, points: FloatArray) -> Prediction:
@@ -129,6 +201,7 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Return predictions summed over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
     low, high = stretched(value, *ends_of_sums(value, added), own.factor)
+    high = np.fmin(high, own.most)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
     return replace(
         own, value=value, low=low, high=high, added=added, leader=leader, growth=growth, lead=lead

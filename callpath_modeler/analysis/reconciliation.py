@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Band, stretched
+from callpath_modeler.analysis.bands import Band, Total, stretched
 from callpath_modeler.analysis.excess import is_summed
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.arrays import FloatArray
@@ -109,6 +109,51 @@ def exceeded_run_time(fitted: Fitted, target: float, total: float) -> Band | Non
     if not 0 < alone.value[0] * by[0] < total or not sum_is_a_bound(fitted):
         return None
     return Band(alone.value * by, alone.low * by, alone.high * by)
+
+
+def larger(alone: Band, of_call_paths: Band) -> Band:
+    """Return predicted run times, from their model and from the sum of reconciled call paths.
+
+    Parameters
+    ----------
+    alone, of_call_paths : the predictions of both; NaN = not known
+
+    Returns
+    -------
+    Band
+        The larger values and the larger lower ends. Upper ends are those of the model if they are
+        larger, else the geometric means of both: the sum of many uncertain upper ends is too large,
+        and the model misses small parts that grow.
+    """
+    value = np.fmax(alone.value, of_call_paths.value)
+    low = np.fmin(np.fmax(alone.low, of_call_paths.low), value)
+    high = np.fmax(alone.high, of_call_paths.high)
+    middle = np.where(high > alone.high, np.sqrt(alone.high) * np.sqrt(high), high)
+    return Band(value, low, np.fmax(middle, value))
+
+
+def most_of_call_paths(fitted: Fitted, target: float, total: Total) -> float:
+    """Return the upper end of the predicted run time, in the unit of the call paths.
+
+    No call path takes longer than the program, so no band of a call path ends above it.
+
+    Parameters
+    ----------
+    target : value of the parameter
+    total : predicted sum of the reconciled call paths there, with its band
+
+    Returns
+    -------
+    float
+        inf = the run time does not bound the call paths.
+    """
+    where = np.array([target])
+    alone = None if np.isinf(target) else run_time_by_model(fitted, where)
+    if alone is None or not sum_is_a_bound(fitted):
+        return np.inf
+    by = processes_summed(fitted, where)
+    value, low, high = (np.array([end]) / by for end in total)
+    return float((larger(alone, Band(value, low, high)).high * by)[0])
 
 
 def reconciled_total(alone: Band, of_call_paths: Band) -> FloatArray:

@@ -6,9 +6,9 @@ and do not add up to it.
 
 The predicted run time is the larger one of two numbers: the prediction of its model, and the sum of
 the call paths, which are reconciled with this model (`analysis.reconciliation`). Its band has the
-larger ends of both bands. So the imbalance, which is the rest, is never negative, and no call path
-takes longer than the program. On measured series, this is closer than the model and the sum
-(docs/explanation/accuracy.md).
+larger lower end of both bands, and their middle upper end. So the imbalance, which is the rest, is
+never negative, and no call path takes longer than the program. On measured series, this is closer
+than the model and the sum (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from callpath_modeler.analysis.bands import Band, Total
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.predict import predict, predict_sum
 from callpath_modeler.analysis.reconciliation import (
+    larger,
     processes_summed,
     reconciled_total,
     run_time_by_model,
@@ -168,23 +169,6 @@ def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
     else:
         value = reconciled_total(alone, of_one)
     return larger(alone, Band(value, of_one.low, of_one.high))
-
-
-def larger(alone: Band, of_call_paths: Band) -> Band:
-    """Return predicted run times, from their model and from the sum of reconciled call paths.
-
-    Parameters
-    ----------
-    alone, of_call_paths : the predictions of both; NaN = not known
-
-    Returns
-    -------
-    Band
-        The larger values and the larger ends of both.
-    """
-    value = np.fmax(alone.value, of_call_paths.value)
-    low = np.fmin(np.fmax(alone.low, of_call_paths.low), value)
-    return Band(value, low, np.fmax(alone.high, of_call_paths.high))
 
 
 def _of_one_process(

@@ -5,8 +5,9 @@ See docs/explanation/modeling.md, 'The method in one page'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.constants.evidence import UNDECIDED
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
+from callpath_modeler.modeling.constants.outcome import STEADY_DRIFT
 from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
@@ -98,6 +100,10 @@ class Models(ModelColumns):
         if finite.any():
             low[:, finite], high[:, finite] = prediction_interval(self, p[finite])
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
+
+    def steadied(self) -> Self:
+        """Return the models as those of run times, whose deviations grow less beyond the points."""
+        return replace(self, drift=self.drift * STEADY_DRIFT / (self.drift + STEADY_DRIFT))
 
     def doubtful(self) -> BoolArray:
         """Return whether a model is unreliable, [n]: outside the class, or noisy."""

@@ -40,11 +40,19 @@ class Costs:
 
     Attributes
     ----------
-    exclusive, inclusive : [call paths, columns]; NaN = the call path did not occur
+    exclusive : [call paths, columns]; NaN = the call path did not occur
+    whole : the same with callees, or the call tree that adds them up when they are asked for
     """
 
     exclusive: FloatArray
-    inclusive: FloatArray
+    whole: FloatArray | CallTree
+
+    @cached_property
+    def inclusive(self) -> FloatArray:
+        """Values with callees, [call paths, columns]; NaN = the call path did not occur."""
+        if isinstance(self.whole, CallTree):
+            return np.asfortranarray(inclusive_values(self.whole, self.exclusive))
+        return self.whole
 
     @property
     def addends(self) -> Costs:
@@ -60,8 +68,7 @@ class Costs:
         """Return costs from exclusive values, [call paths] or [call paths, columns]."""
         columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
         # Groups are summed column by column, so columns are contiguous in memory.
-        inclusive = inclusive_values(tree, columns)
-        return cls(np.asfortranarray(columns), np.asfortranarray(inclusive))
+        return cls(np.asfortranarray(columns), tree)
 
     @classmethod
     def beside(cls, costs: Sequence[Costs]) -> Costs:

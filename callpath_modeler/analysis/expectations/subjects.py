@@ -15,7 +15,6 @@ from callpath_modeler.analysis.predict import (
     Predicted,
     predict,
     predict_sum,
-    predicted_values,
 )
 from callpath_modeler.analysis.run_time import run_time_at, run_time_bands
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -142,12 +141,6 @@ class Subjects:
     def _predicted(self, kind: CriterionKind, target: float, confidence: float) -> Band:
         """Return a predicted number of each subject, [subjects]."""
         fitted = _confident(self.fitted, confidence)
-        if kind is CriterionKind.VALUE and self.rows is not None and not self.inclusive:
-            # The others' bands would cost as much as their number.
-            part = fitted.models.take(self.rows).predict(np.array([target]))
-            there = fitted.modelled[self.rows]
-            low, high = (np.where(there, end[:, 0], np.nan) for end in (part.low, part.high))
-            return Band(predicted_values(fitted, target)[self.rows], low, high)
         own = predict(fitted, target)
         mine = _of(self, own)
         if kind is CriterionKind.VALUE:
@@ -224,7 +217,8 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     value = subjects.sums(own.value)
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
-    return Band(value, *ends_of_sums(value, subjects.sums(own.added)))
+    low, high = ends_of_sums(value, subjects.sums(own.added))
+    return Band(value, low, np.fmin(high, own.most))
 
 
 def _rest(subjects: Subjects, own: Predicted) -> Band:

@@ -94,6 +94,16 @@ measurements that scatter over decades would have bands over dozens of decades.
 Unit: variance of logarithms per doubling. Evidence: by convention.
 """
 
+STEADY_DRIFT = 0.1
+"""Largest such growth of the run time of a program.
+
+Deviations of its parts are independent in part, so the whole drifts less. Of 290 run times of
+series that were run once, bands hold 94.5 % at the next scale (97.6 % without the limit), and are
+6.9 wide in the median (14.4).
+
+Unit: variance of logarithms per doubling. Evidence: measured, next scales of run times.
+"""
+
 NEGLIGIBLE = 1e-7
 """Probability below which a candidate is left out.
 

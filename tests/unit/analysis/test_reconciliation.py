@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.predict import predict, predicted_values
-from callpath_modeler.analysis.reconciliation import lowered, reconciled_total, weight_of_sum
-from callpath_modeler.analysis.run_time import larger
+from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.reconciliation import (
+    larger,
+    lowered,
+    reconciled_total,
+    weight_of_sum,
+)
 from callpath_modeler.profile.schema import Reduction
 from synthetic import fitted
 
@@ -37,8 +45,11 @@ def test_sums_that_obey_the_rule_are_not_changed(alone):
     assert reconciled_total(band(*alone), band(2.0, 1.0, 8.0))[0] == 2.0
 
 
-def test_the_run_time_has_the_larger_value_and_the_larger_ends():
-    assert larger(band(4.0, 3.0, 5.0), band(2.0, 1.0, 8.0)).at(0) == (4.0, 3.0, 8.0)
+def test_the_run_time_has_the_larger_value_and_lower_end_and_the_middle_upper_end():
+    middle = pytest.approx(10.0)
+    assert larger(band(4.0, 3.0, 5.0), band(2.0, 1.0, 20.0)).at(0) == (4.0, 3.0, middle)
+    assert larger(band(4.0, 3.0, 5.0), band(20.0, 18.0, 30.0)).at(0) == (20.0, 18.0, 20.0)
+    assert larger(band(4.0, 3.0, np.inf), band(2.0, 1.0, 8.0)).at(0) == (4.0, 3.0, np.inf)
     assert larger(band(4.0, 1.0, 5.0), band(2.0, 2.0, 2.0)).at(0) == (4.0, 2.0, 5.0)
     unknown = band(np.nan, np.nan, np.nan)
     assert larger(unknown, band(3.0, 2.0, 4.0)).at(0) == (3.0, 2.0, 4.0)
@@ -103,3 +114,39 @@ def test_values_without_bands_are_those_with_bands():
     found = predicted_values(models, 512.0)
     np.testing.assert_array_equal(found, predict(models, 512.0).value)
     assert found.sum() < models.models.values(np.array([512.0])).sum() * 0.99
+
+
+def test_a_sample_of_many_call_paths_stands_for_all(monkeypatch):
+    rng = np.random.default_rng(5)
+    scales = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
+    size, power = rng.pareto(1.0, 3000), rng.choice([0.0, 0.0, 0.5, 1.0], 3000)
+    noise = np.exp(0.1 * rng.standard_normal((3000, 5)))
+    times = size[:, None] * scales ** power[:, None] * noise
+    values = {"main": [0.0] * 5} | {f"main/f{k}": list(row) for k, row in enumerate(times)}
+    sums = times.sum(axis=0)
+    made = partial(fitted, values, tuple(scales), run_time=sums * [2.0, 1.6, 1.3, 1.1, 1.0])
+    models = made(reduction=Reduction.MEAN)
+    every = predict(models, 512.0)
+    monkeypatch.setattr("callpath_modeler.analysis.predict._MANY", 600)
+    again = made(reduction=Reduction.MEAN)
+    sampled = predict(again, 512.0)
+    raw = np.nansum(models.models.values(np.array([512.0])))
+    assert np.nansum(every.value) < 0.99 * raw
+    np.testing.assert_allclose(sampled.total(), every.total(), rtol=0.02)
+    costly = every.value > 1e-3 * np.nansum(every.value)
+    np.testing.assert_allclose(sampled.value[costly], every.value[costly], rtol=0.03)
+    np.testing.assert_array_equal(predicted_values(again, 512.0), sampled.value)
+
+
+@pytest.mark.parametrize("target", [48.0, 512.0])
+def test_no_band_of_a_call_path_ends_above_that_of_the_run_time(target):
+    rng = np.random.default_rng(2)
+    scales, values = (2.0, 4.0, 8.0, 16.0, 32.0), {"main": [20.0] * 5}
+    for k in range(6):
+        values[f"main/f{k}"] = list(np.exp(rng.standard_normal(5)))
+    run_time = np.sum(list(values.values()), axis=0) * 1.01
+    models = fitted(values, scales, run_time=run_time, reduction=Reduction.MEAN)
+    for ranking in (rank(models, target), rank(models, target, inclusive=True)):
+        assert np.nanmax(ranking.high) <= ranking.run_time.total[2] * (1 + 1e-12)
+    answer = answer_at(models, target)
+    assert answer.run_time.total == pytest.approx(ranking.run_time.total)
