@@ -44,7 +44,7 @@ class ModelBands(Struct, frozen=True, eq=False):
     def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of values [n], from their sums of `costs`, [n, columns]."""
         low, high = self._ends(value, parts)
-        return low, np.fmin(high, self.most)
+        return low, np.minimum(high, self.most)
 
     def _ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         return stretched(value, *ends_of_sums(value, parts[:, :COLUMNS]), self.factor)

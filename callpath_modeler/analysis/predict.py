@@ -100,7 +100,7 @@ def predict(fitted: Fitted, target: float, total: float | None = None) -> Predic
     value = _reconciled(fitted, target, own.value, total, own)
     own = replace(own, value=value, low=np.fmin(low, value))
     most = most_of_call_paths(fitted, target, own.total())
-    return replace(own, high=np.fmin(np.fmax(high, value), most), most=most)
+    return replace(own, high=np.minimum(np.fmax(high, value), most), most=most)
 
 
 def predicted_values(fitted: Fitted, target: float, total: float | None = None) -> FloatArray:
@@ -201,7 +201,7 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     """Return predictions summed over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
     low, high = stretched(value, *ends_of_sums(value, added), own.factor)
-    high = np.fmin(high, own.most)
+    high = np.minimum(high, own.most)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
     return replace(
         own, value=value, low=low, high=high, added=added, leader=leader, growth=growth, lead=lead

@@ -111,25 +111,32 @@ def exceeded_run_time(fitted: Fitted, target: float, total: float) -> Band | Non
     return Band(alone.value * by, alone.low * by, alone.high * by)
 
 
-def larger(alone: Band, of_call_paths: Band) -> Band:
+def larger(alone: Band, of_call_paths: Band, times_largest: FloatArray) -> Band:
     """Return predicted run times, from their model and from the sum of reconciled call paths.
 
     Parameters
     ----------
-    alone, of_call_paths : the predictions of both; NaN = not known
+    alone, of_call_paths : the predictions of both, [m]; NaN = not known
+    times_largest : [m] targets in units of the largest scale
 
     Returns
     -------
     Band
-        The larger values and the larger lower ends. Upper ends are those of the model if they are
-        larger, else the geometric means of both: the sum of many uncertain upper ends is too large,
-        and the model misses small parts that grow.
+        The larger values and the larger lower ends. If the upper end of the sum is larger, it is
+        mixed with that of the model, on a logarithmic scale. The sum of many uncertain upper ends
+        is too large, and the model misses small parts that grow, which matters more far away. So
+        the sum weighs 0 at the largest scale, 1/2 at twice this scale, 3/4 at 8 times, ....
     """
     value = np.fmax(alone.value, of_call_paths.value)
     low = np.fmin(np.fmax(alone.low, of_call_paths.low), value)
     high = np.fmax(alone.high, of_call_paths.high)
-    middle = np.where(high > alone.high, np.sqrt(alone.high) * np.sqrt(high), high)
-    return Band(value, low, np.fmax(middle, value))
+    doublings = np.log2(np.maximum(times_largest, 1.0))
+    weight = doublings / (1 + doublings)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mixed = alone.high * (high / alone.high) ** weight
+    # Without a model, and at a limit of zero, the end is that of the sum.
+    high = np.where((high > alone.high) & np.isfinite(mixed), mixed, high)
+    return Band(value, low, np.fmax(high, value))
 
 
 def most_of_call_paths(fitted: Fitted, target: float, total: Total) -> float:
@@ -153,7 +160,8 @@ def most_of_call_paths(fitted: Fitted, target: float, total: Total) -> float:
         return np.inf
     by = processes_summed(fitted, where)
     value, low, high = (np.array([end]) / by for end in total)
-    return float((larger(alone, Band(value, low, high)).high * by)[0])
+    found = larger(alone, Band(value, low, high), where / fitted.points[-1])
+    return float((found.high * by)[0])
 
 
 def reconciled_total(alone: Band, of_call_paths: Band) -> FloatArray:

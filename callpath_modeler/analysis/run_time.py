@@ -6,9 +6,9 @@ and do not add up to it.
 
 The predicted run time is the larger one of two numbers: the prediction of its model, and the sum of
 the call paths, which are reconciled with this model (`analysis.reconciliation`). Its band has the
-larger lower end of both bands, and their middle upper end. So the imbalance, which is the rest, is
-never negative, and no call path takes longer than the program. On measured series, this is closer
-than the model and the sum (docs/explanation/accuracy.md).
+larger lower end of both bands, and an upper end between both. So the imbalance, which is the rest,
+is never negative, and no call path takes longer than the program. On measured series, this is
+closer than the model and the sum (docs/explanation/accuracy.md).
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ def predicted_run_time(fitted: Fitted, target: float, of_call_paths: Total | Non
     sums = of_call_paths or predict(fitted, target).total()
     if alone is None:
         return sums
-    return larger(alone, _of_one_process(fitted, where, sums)).at(0)
+    sums_of_one = _of_one_process(fitted, where, sums)
+    return larger(alone, sums_of_one, where / fitted.points[-1]).at(0)
 
 
 def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
@@ -168,7 +169,7 @@ def run_time_bands(fitted: Fitted, points: FloatArray) -> Band:
         value = run_time_bands(usual, points).value
     else:
         value = reconciled_total(alone, of_one)
-    return larger(alone, Band(value, of_one.low, of_one.high))
+    return larger(alone, Band(value, of_one.low, of_one.high), points / fitted.points[-1])
 
 
 def _of_one_process(

@@ -218,7 +218,7 @@ def _of(subjects: Subjects, own: Predicted) -> Band:
     if subjects.rows is not None and not subjects.inclusive:
         return Band(value, own.low[subjects.rows], own.high[subjects.rows])
     low, high = ends_of_sums(value, subjects.sums(own.added))
-    return Band(value, low, np.fmin(high, own.most))
+    return Band(value, low, np.minimum(high, own.most))
 
 
 def _rest(subjects: Subjects, own: Predicted) -> Band:

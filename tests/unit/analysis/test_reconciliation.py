@@ -45,15 +45,21 @@ def test_sums_that_obey_the_rule_are_not_changed(alone):
     assert reconciled_total(band(*alone), band(2.0, 1.0, 8.0))[0] == 2.0
 
 
-def test_the_run_time_has_the_larger_value_and_lower_end_and_the_middle_upper_end():
-    middle = pytest.approx(10.0)
-    assert larger(band(4.0, 3.0, 5.0), band(2.0, 1.0, 20.0)).at(0) == (4.0, 3.0, middle)
-    assert larger(band(4.0, 3.0, 5.0), band(20.0, 18.0, 30.0)).at(0) == (20.0, 18.0, 20.0)
-    assert larger(band(4.0, 3.0, np.inf), band(2.0, 1.0, 8.0)).at(0) == (4.0, 3.0, np.inf)
-    assert larger(band(4.0, 1.0, 5.0), band(2.0, 2.0, 2.0)).at(0) == (4.0, 2.0, 5.0)
-    unknown = band(np.nan, np.nan, np.nan)
-    assert larger(unknown, band(3.0, 2.0, 4.0)).at(0) == (3.0, 2.0, 4.0)
-    assert larger(band(3.0, 2.0, 4.0), unknown).at(0) == (3.0, 2.0, 4.0)
+def test_the_run_time_has_the_larger_value_and_lower_end_and_an_upper_end_between_both():
+    def of(alone, sums, times=2.0):
+        return larger(band(*alone), band(*sums), np.array([times])).at(0)
+
+    for times, high in ((0.5, 5.0), (1.0, 5.0), (2.0, 10.0), (8.0, 5.0 * 4.0**0.75), (1e300, 20.0)):
+        found = of((4.0, 3.0, 5.0), (2.0, 1.0, 20.0), times)
+        assert found == (4.0, 3.0, pytest.approx(high, rel=0.002))
+    assert of((4.0, 3.0, 5.0), (20.0, 18.0, 30.0)) == (20.0, 18.0, 20.0)
+    assert of((4.0, 3.0, np.inf), (2.0, 1.0, 8.0)) == (4.0, 3.0, np.inf)
+    assert of((4.0, 3.0, 5.0), (2.0, 1.0, np.inf)) == (4.0, 3.0, np.inf)
+    assert of((0.0, 0.0, 0.0), (2.0, 1.0, 8.0)) == (2.0, 1.0, 8.0)
+    assert of((4.0, 1.0, 5.0), (2.0, 2.0, 2.0)) == (4.0, 2.0, 5.0)
+    unknown = (np.nan, np.nan, np.nan)
+    assert of(unknown, (3.0, 2.0, 4.0)) == (3.0, 2.0, 4.0)
+    assert of((3.0, 2.0, 4.0), unknown) == (3.0, 2.0, 4.0)
 
 
 def test_an_infinitely_wide_band_has_no_weight():
