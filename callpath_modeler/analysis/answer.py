@@ -10,13 +10,12 @@ answer may be made without bands, which follow later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.answer_bands import (
     FormulaBands,
@@ -25,35 +24,57 @@ from callpath_modeler.analysis.answer_bands import (
     model_bands,
 )
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.node_values import NodeSums, NodeValues
+from callpath_modeler.analysis.node_values import NodeAnswer, NodeSums, NodeValues
 from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at, predicted_operands
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.groups import Codes, Costs, Rows
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.schema import Metric
 
 if TYPE_CHECKING:
-    from callpath_modeler.profile.outline import Outline, SumCheck
     from callpath_modeler.profile.view_request import Sort
     from callpath_modeler.profile.views import View
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(ProgramCosts):
+class Answer(ProgramCosts, NodeAnswer[NodeValues]):
     """Costs of all call paths of an experiment at a target, for each view of the call tree."""
+
+    columns = NodeValues
 
     @cached_property
     def call_paths(self) -> tuple[NodeValues, NodeValues]:
         """Exclusive and inclusive values of all call paths."""
-        return self._both(
+        return self.both(
             NodeSums(lambda costs: (costs.exclusive, costs.inclusive), lambda codes: codes.numbers)
         )
+
+    def of_rows(self, rows: IntArray) -> tuple[NodeValues, NodeValues]:
+        """Return exclusive and inclusive values of some call paths."""
+        return self.both(
+            NodeSums(
+                lambda costs: (costs.exclusive[rows], costs.inclusive[rows]),
+                lambda codes: codes.numbers[rows],
+            )
+        )
+
+    def of_sum(self, rows: IntArray) -> NodeValues:
+        """Return exclusive values of the sum of some call paths, each [1]; NaN = no sums."""
+        additive = self.fitted.metric.additive
+
+        def total(costs: Costs) -> tuple[FloatArray, FloatArray]:
+            columns = costs.exclusive[rows]
+            whole = np.nansum(columns, axis=0, keepdims=True) if additive else columns[:1] * np.nan
+            return whole, whole
+
+        own, _ = self.both(NodeSums(total, lambda codes: codes.numbers[rows].max(keepdims=True)))
+        return own
 
     @cached_property
     def program(self) -> NodeValues:
         """Values of the whole program, each [1]."""
-        own, _ = self._both(
+        own, _ = self.both(
             NodeSums(
                 lambda costs: (costs.total[None],) * 2,
                 lambda codes: codes.numbers.max(keepdims=True),
@@ -65,41 +86,6 @@ class Answer(ProgramCosts):
     def total_excess(self) -> float:
         """Excess work of the whole program; NaN = not defined."""
         return float(self.program.excess[0])
-
-    def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeValues, NodeValues]:
-        """Return exclusive and inclusive values of nodes."""
-        return self._both(
-            NodeSums(
-                lambda costs: view.values(nodes, costs), lambda codes: view.largest(nodes, codes)
-            )
-        )
-
-    def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeValues, NodeValues]:
-        """Return exclusive and inclusive values of the sum of several siblings."""
-
-        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
-            own, whole = view.together(nodes, costs)
-            return own[None], whole[None]
-
-        def largest(codes: Codes) -> NDArray[np.integer]:
-            return np.asarray(view.largest(nodes, codes).max(keepdims=True))
-
-        return self._both(NodeSums(together, largest))
-
-    def of_outline(
-        self, outline: Outline, places: Rows | None = None
-    ) -> tuple[NodeValues, NodeValues]:
-        """Return exclusive and inclusive values of lines; `places` selects some of them."""
-        lines = np.arange(len(outline)) if places is None else places
-        return self._both(
-            NodeSums(
-                lambda costs: outline.values_of(lines, costs),
-                lambda codes: outline.largest_of(lines, codes),
-            )
-        )
-
-    def _both(self, sums: NodeSums) -> tuple[NodeValues, NodeValues]:
-        return NodeValues(self, sums, inclusive=False), NodeValues(self, sums, inclusive=True)
 
     @property
     def decides(self) -> Costs:
@@ -142,57 +128,39 @@ class Answer(ProgramCosts):
 
         return Sort.EXCESS if self.is_comparison else Sort.VALUE
 
-    def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
-        """Return the values of nodes that the hot path follows, [nodes]."""
-        return view.values(nodes, self.leads)[1 if inclusive else 0][:, 0]
+    @property
+    def checked(self) -> tuple[Costs, Costs]:
+        """Costs at the largest scale and at the target, or twice the first operand of a formula."""
+        if self.fitted.formula is not None:
+            return self.decides, self.decides
+        return self.inputs.at_largest, self.costs.value
+
+    @property
+    def summed(self) -> Iterator[Costs]:
+        """Costs that a view sums."""
+        costs = self.costs
+        yield from (costs.value, costs.modelled, costs.predicted, costs.decides)
+        yield from (self.leads, self.costs_at_base, self.inputs.at_largest)
+        if self.bands is not None:
+            yield self.bands.costs
 
     def sum_up(self, view: View) -> None:
         """Make the sums of a view, so that it can be shown at once later."""
-        known, costs = self.inputs, self.costs
-        for codes in known.growth:
+        for codes in self.inputs.growth:
             view.largest(view.roots, codes)
-        for each in (
-            *(costs.value, costs.modelled, costs.predicted, costs.decides),
-            *(self.leads, self.costs_at_base, known.at_largest),
-            *([] if self.bands is None else [self.bands.costs]),
-        ):
-            view.values(view.roots, each)
-        _ = known.maxima_at_largest
+        super().sum_up(view)
+        _ = self.inputs.maxima_at_largest
 
-    def sibling_order(
-        self, view: View, sort: Sort, *, inclusive: bool
-    ) -> Callable[[Rows], FloatArray] | None:
-        """Return the function that orders siblings, [nodes] -> [nodes]; None = by `decides`."""
+    def column_of(self, sort: Sort) -> str | None:
+        """Return the column that orders siblings; None = they are ordered by `decides`."""
         from callpath_modeler.profile.view_request import Sort
 
-        which = 1 if inclusive else 0
-        # An open view is ordered family by family, and each order computes one column only.
-        orders: dict[Sort, Callable[[Rows], FloatArray]] = {
-            Sort.NAME: view.alphabetical,
-            Sort.GROWTH: lambda nodes: self.of_nodes(view, nodes)[which].growth.astype(float),
-            Sort.MEASURED: lambda nodes: self.of_nodes(view, nodes)[which].at_largest,
-            Sort.EXCESS: lambda nodes: self.of_nodes(view, nodes)[which].excess,
-        }
+        names = {Sort.GROWTH: "growth", Sort.MEASURED: "at_largest", Sort.EXCESS: "excess"}
         if self.fitted.formula is not None:  # the first operand decides on sizes
-            orders[Sort.VALUE] = lambda nodes: self.of_nodes(view, nodes)[which].value
+            names[Sort.VALUE] = "value"
         if self.bands is not None:
-            orders[Sort.TRUST] = lambda nodes: self.of_nodes(view, nodes)[which].trust.astype(float)
-            orders[Sort.HIGH] = lambda nodes: self.of_nodes(view, nodes)[which].high
-        return orders.get(sort)
-
-    def check(self, outline: Outline) -> SumCheck:
-        """Return True if lines add up to the totals at the largest scale and at the target."""
-        from callpath_modeler.profile.outline import SumCheck
-
-        checked = self.inputs.at_largest, self.costs.value
-        if self.fitted.formula is not None:
-            checked = self.decides, self.decides
-        largest, target = (outline.check(each) for each in checked)
-        return SumCheck(
-            np.concatenate([largest.counted, target.counted]),
-            np.concatenate([largest.total, target.total]),
-            largest.holds and target.holds,
-        )
+            names |= {Sort.TRUST: "trust", Sort.HIGH: "high"}
+        return names.get(sort)
 
     def with_bands(self, is_wanted: Callable[[], bool] = lambda: True) -> Answer | None:
         """Return the answer with its bands; None = cancelled.

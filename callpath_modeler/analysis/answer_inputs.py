@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +35,12 @@ class AnswerInputs:
         self.total_at_largest = _total_at_largest(fitted)
         self.unmodelled, self.unmodelled_share = _unmodelled(fitted)
 
-    def with_basis(self, *, predicted: bool) -> AnswerInputs:
+    @property
+    def has_models(self) -> bool:
+        """Whether there are predictions."""
+        return not self.fitted.is_measured_only
+
+    def with_basis(self, *, predicted: bool) -> Self:
         """Return the same with measured or with predicted values at measured targets."""
         if predicted == self.predicted:
             return self

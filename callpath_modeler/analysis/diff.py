@@ -8,6 +8,7 @@ the totals, but not compared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,9 +16,8 @@ import numpy as np
 from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.changes import Changes, changes_of, measured_changes
 from callpath_modeler.analysis.growth_change import GrowthChange, growth_change
-from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
-from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.pairing import ExperimentPair
+from callpath_modeler.analysis.predict import ABSENT, Predicted, with_callees
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
@@ -162,12 +162,14 @@ class Differences:
         pair = self.pair
         _check(pair, target, inclusive)
         measured = ran = ahead = None
+        left_out = np.zeros(len(pair.tree), bool)
         if len(pair.scales):
             measured = self.measured(float(pair.scales[-1]), inclusive=inclusive)
         if target is not None and self.was_run(target):
             ran = self.measured(target, inclusive=inclusive)
         if target is not None:
-            ahead = self._look_ahead(target, inclusive)
+            ahead = self._look_ahead(target, self._views(target, inclusive), inclusive)
+            left_out = self.predictions(target).left_out
         here = pair.scales if len(pair.scales) else np.union1d(pair.base.points, pair.new.points)
         in_base, in_new = (side.occurs(here) for side in pair.sides)
         if inclusive:
@@ -179,12 +181,12 @@ class Differences:
             confidence=self.confidence,
             measured=measured,
             ran=ran,
-            predicted=ahead.changes if ahead else None,
+            predicted=ahead,
             repetitions=(0, 0) if predicted or target is None else self.repetitions(target),
             growth=self._growth_of(inclusive) if self.has_models else None,
             in_base=in_base,
             in_new=in_new,
-            left_out=ahead.left_out if ahead else np.zeros(len(pair.tree), bool),
+            left_out=left_out,
             order=np.flatnonzero(in_base | in_new),
         )
         return replace(found, order=_order(found))
@@ -198,13 +200,8 @@ class Differences:
         """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
         if not self.was_run(target):
             return 0, 0
-        counts = []
-        for side in self.pair.sides:
-            assert side.fitted is not None, "there are targets only with models"
-            runs = Measured(side.fitted)
-            point = runs.point(target)
-            counts.append(0 if point is None else runs.repetitions(point))
-        return (counts[0], counts[1]) if all(counts) else (0, 0)
+        base, new = (side.repetitions(target) for side in self.pair.sides)
+        return (base, new) if base and new else (0, 0)
 
     def measured(self, scale: float, *, inclusive: bool) -> Changes:
         """Return the measured differences at a common scale."""
@@ -220,21 +217,21 @@ class Differences:
         """
         if scale not in self._predictions:
             pair = self.pair
-            own = [_predict(side, scale) for side in pair.sides]
+            own = [side.predicted(scale) for side in pair.sides]
             known = [
                 (predicted.leader >= 0) | ~side.occurs(side.points)
                 for predicted, side in zip(own, pair.sides, strict=True)
             ]
             left_out = ~(known[0] & known[1])
             base, new = (_without(predicted, left_out) for predicted in own)
-            whole = [
+            before, after = (
                 predicted_run_time(side.fitted, scale, predicted.total())
                 if pair.has_run_times and side.fitted
                 else kept.total()
                 for side, predicted, kept in zip(pair.sides, own, (base, new), strict=True)
-            ]
+            )
             last = [*self._predictions.items()][-1:]
-            made = PredictedPair(base, new, left_out, (whole[0], whole[1]))
+            made = PredictedPair((base, new), left_out, (before, after))
             self._predictions = {**dict(last), scale: made}
         return self._predictions[scale]
 
@@ -251,24 +248,27 @@ class Differences:
         direction = direction_of(measured.p, measured.change, self.confidence)
         return replace(changes, mark=np.where(changes.mark == direction, changes.mark, 0))
 
-    def _look_ahead(self, scale: float, inclusive: bool) -> _ChangesAhead:
+    def _views(self, scale: float, inclusive: bool) -> list[Predicted]:
+        """Return the predictions of both, summed over subtrees if they are inclusive."""
+        sides, tree = self.predictions(scale).sides, self.pair.tree
+        return [with_callees(tree, own) if inclusive else own for own in sides]
+
+    def _look_ahead(self, scale: float, views: Sequence[Predicted], inclusive: bool) -> Changes:
         """Compare predictions."""
-        pair, own = self.pair, self.predictions(scale)
+        pair, own, additive = self.pair, self.predictions(scale), self.pair.metric.additive
         bands: list[Band] = []
-        leaders = []
-        for kept, side, whole in zip(own.sides, pair.sides, own.whole, strict=True):
-            view = with_callees(pair.tree, kept) if inclusive else kept
-            total, low, high = whole if pair.metric.additive else (np.nan,) * 3
+        for view, whole in zip(views, own.whole, strict=True):
+            total, low, high = whole if additive else (np.nan,) * 3
             ends = np.append(view.low, low), np.append(view.high, high)
             bands.append((np.append(view.value, total), *ends))
-            leaders.append(np.where(view.leader >= 0, side.own_rows()[view.leader], -1))
         base, new = bands
         found = compare_bands(base, new, self.confidence)
-        sums = [np.nansum(kept.value) if pair.metric.additive else np.nan for kept in own.sides]
-        at, both = pair.line.at(scale), (float(sums[0]), float(sums[1]))
-        changes = changes_of(at, base[0], new[0], found, self.confidence, both)
-        backed = self.backed(changes, inclusive)
-        return _ChangesAhead(backed, (leaders[0], leaders[1]), own.left_out)
+        before, after = (
+            float(np.nansum(kept.value)) if additive else float("nan") for kept in own.sides
+        )
+        at = pair.line.at(scale)
+        changes = changes_of(at, base[0], new[0], found, self.confidence, (before, after))
+        return self.backed(changes, inclusive)
 
     def _growth_of(self, inclusive: bool) -> GrowthChange:
         """Compare growth, and whether predictions beyond the data differ as it does."""
@@ -277,9 +277,14 @@ class Differences:
             assert base is not None, "growth is that of models"
             assert new is not None, "growth is that of models"
             beyond = BEYOND * max(float(side.points[-1]) for side in self.pair.sides)
-            ahead = self._look_ahead(beyond, inclusive)
+            views = self._views(beyond, inclusive)
+            before, after = (
+                np.where(view.leader >= 0, side.own_rows()[view.leader], -1)
+                for view, side in zip(views, self.pair.sides, strict=True)
+            )
+            mark = self._look_ahead(beyond, views, inclusive).mark[:-1]
             self._growth[inclusive] = growth_change(
-                base, new, ahead.leaders, ahead.changes.mark[:-1], self.confidence
+                base, new, (before, after), mark, self.confidence
             )
         return self._growth[inclusive]
 
@@ -323,55 +328,22 @@ class PredictedPair:
 
     Attributes
     ----------
-    base, new : exclusive predictions
+    sides : exclusive predictions of base and of new
     left_out : [n] True if a call path occurs, but one of both has no model of it
     whole : costs of the whole program, as in `Changes`
     """
 
-    base: Predicted
-    new: Predicted
+    sides: tuple[Predicted, Predicted]
     left_out: BoolArray
     whole: tuple[Total, Total]
 
-    @property
-    def sides(self) -> tuple[Predicted, Predicted]:
-        """Before and after."""
-        return self.base, self.new
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ChangesAhead:
-    """What models say of a scale: changes, whose models lead (own rows of each side), no model."""
-
-    changes: Changes
-    leaders: tuple[IntArray, IntArray]
-    left_out: BoolArray
-
-
-def _predict(side: AlignedExperiment, scale: float) -> Predicted:
-    """Predict a side on the tree of both."""
-    assert side.fitted is not None, "difference() looks ahead only with models"
-    own = predict(side.fitted, scale)
-    return Predicted(
-        side.spread(own.value),
-        side.spread(own.low),
-        side.spread(own.high),
-        side.spread(own.added, absent=0.0),
-        side.spread(np.where(own.leader >= 0, side.rows[own.leader], -1), absent=-1),
-        side.spread(own.growth, absent=-1),
-        side.spread(own.lead, absent=0.0),
-        own.confidence,
-    )
-
 
 def _without(own: Predicted, rows: BoolArray) -> Predicted:
-    columns = (own.value, own.low, own.high, own.leader, own.growth, own.lead)
-    absent = (np.nan, np.nan, np.nan, -1, -1, 0.0)
-    value, low, high, leader, growth, lead = (
-        np.where(rows, x, c) for x, c in zip(absent, columns, strict=True)
-    )
-    added = np.where(rows[:, None], 0.0, own.added)
-    return Predicted(value, low, high, added, leader, growth, lead, own.confidence)
+    """Return predictions without those of some rows."""
+    columns = {name: getattr(own, name).copy() for name in ABSENT}
+    for name, column in columns.items():
+        column[rows] = ABSENT[name]
+    return replace(own, **columns)
 
 
 def only_in_one(found: ExperimentDifference) -> Unmatched:

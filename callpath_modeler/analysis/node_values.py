@@ -1,9 +1,15 @@
-"""Values of nodes of an answer: lines of a view, or call paths of a ranking."""
+"""Values of nodes of an answer: lines of a view, or call paths of a ranking.
+
+Answers about one experiment and about two have the same sums over nodes, the same orders of
+siblings and the same check of sums (`NodeAnswer`). They differ in the columns of a node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +18,14 @@ from callpath_modeler.analysis.bands import Band, deviation
 from callpath_modeler.analysis.excess import doubtful, excess_band, expected_band, overlap
 from callpath_modeler.analysis.program_costs import ProgramCosts
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
-from callpath_modeler.profile.groups import Codes, Costs
+from callpath_modeler.profile.groups import Codes, Costs, Rows
+
+if TYPE_CHECKING:
+    from callpath_modeler.profile.outline import Outline, SumCheck
+    from callpath_modeler.profile.view_request import Sort
+    from callpath_modeler.profile.views import View
+
+_NO_ROWS: Rows = np.empty(0, np.intp)
 
 
 class NodeSums:
@@ -22,15 +35,19 @@ class NodeSums:
     ----------
     sums : function that returns exclusive and inclusive sums over nodes, each [nodes, columns]
     largest : function that returns the largest code of each node, [nodes]
+    view, nodes : the nodes, below zero where several share a sum; None = they are in no view
     """
 
     def __init__(
         self,
         sums: Callable[[Costs], tuple[FloatArray, FloatArray]],
         largest: Callable[[Codes], NDArray[np.integer]],
+        view: View | None = None,
+        nodes: Rows = _NO_ROWS,
     ) -> None:
         self._sums = sums
         self.largest = largest
+        self._view, self._nodes = view, nodes
         # Costs are kept with their sums, so that no other costs get the same identity.
         self._kept: dict[int, tuple[Costs, tuple[FloatArray, FloatArray]]] = {}
 
@@ -40,8 +57,19 @@ class NodeSums:
             self._kept[id(costs)] = costs, self._sums(costs)
         return self._kept[id(costs)][1]
 
+    @cached_property
+    def rows(self) -> list[Rows]:
+        """Call paths of each node of the view; none where several nodes share a sum."""
+        view = self._view
+        assert view is not None, "the nodes are those of a view"
+        return [view.rows(node) if node >= 0 else _NO_ROWS for node in self._nodes.tolist()]
 
-class NodeValues:
+
+A = TypeVar("A")
+"""Type of an answer."""
+
+
+class NodeColumns(Generic[A]):
     """Values of nodes, exclusive or inclusive, each [nodes]; they are computed when asked for.
 
     Parameters
@@ -51,18 +79,14 @@ class NodeValues:
     inclusive : whether the values include callees
     """
 
-    COLUMNS = (
-        *("at_base", "at_largest", "value", "low", "high", "modelled", "predicted"),
-        *("share_at_largest", "share", "excess", "excess_low", "excess_high"),
-        *("doubted", "growth", "trust"),
-    )
+    COLUMNS: ClassVar[tuple[str, ...]]
     """Names of the columns of a view."""
 
-    def __init__(self, answer: ProgramCosts, sums: NodeSums, *, inclusive: bool) -> None:
+    def __init__(self, answer: A, sums: NodeSums, *, inclusive: bool) -> None:
         self._answer, self._sums, self._kind = answer, sums, int(inclusive)
 
     @classmethod
-    def of_columns(cls, columns: Mapping[str, NDArray[np.generic]]) -> NodeValues:
+    def of_columns(cls, columns: Mapping[str, NDArray[np.generic]]) -> Self:
         """Return values that are known, by name of the column."""
         found = cls.__new__(cls)
         vars(found).update(columns)
@@ -73,6 +97,122 @@ class NodeValues:
 
     def _all(self, costs: Costs) -> FloatArray:
         return self._sums.of(costs)[self._kind]
+
+
+Columns = TypeVar("Columns", bound=NodeColumns[Any])
+"""Type of the columns of a node."""
+
+
+class NodeAnswer(ABC, Generic[Columns]):
+    """Costs of call paths as values of the nodes of a view: of one experiment, or of two."""
+
+    columns: ClassVar[type[Any]]
+    """The columns of a node."""
+
+    @property
+    @abstractmethod
+    def leads(self) -> Costs:
+        """Values that the hot path follows, [call paths, 1]."""
+
+    @property
+    @abstractmethod
+    def checked(self) -> Sequence[Costs]:
+        """Costs whose lines have to add up to their totals."""
+
+    @property
+    @abstractmethod
+    def summed(self) -> Iterable[Costs]:
+        """Costs that a view sums."""
+
+    @abstractmethod
+    def column_of(self, sort: Sort) -> str | None:
+        """Return the column that orders siblings; None = they are ordered by their size."""
+
+    def both(self, sums: NodeSums) -> tuple[Columns, Columns]:
+        """Return exclusive and inclusive values."""
+        own, whole = (self.columns(self, sums, inclusive=each) for each in (False, True))
+        return own, whole
+
+    def of_nodes(self, view: View, nodes: Rows) -> tuple[Columns, Columns]:
+        """Return exclusive and inclusive values of nodes."""
+        return self.both(
+            NodeSums(
+                lambda costs: view.values(nodes, costs),
+                lambda codes: view.largest(nodes, codes),
+                view,
+                nodes,
+            )
+        )
+
+    def of_siblings(self, view: View, nodes: Rows) -> tuple[Columns, Columns]:
+        """Return exclusive and inclusive values of the sum of several siblings."""
+
+        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
+            own, whole = view.together(nodes, costs)
+            return own[None], whole[None]
+
+        def largest(codes: Codes) -> NDArray[np.integer]:
+            return np.asarray(view.largest(nodes, codes).max(keepdims=True))
+
+        return self.both(NodeSums(together, largest, view, np.array([-1])))
+
+    def of_outline(self, outline: Outline, places: Rows | None = None) -> tuple[Columns, Columns]:
+        """Return exclusive and inclusive values of lines; `places` selects some of them."""
+        lines = np.arange(len(outline)) if places is None else places
+        return self.both(
+            NodeSums(
+                lambda costs: outline.values_of(lines, costs),
+                lambda codes: outline.largest_of(lines, codes),
+                outline.view,
+                outline.nodes[lines],
+            )
+        )
+
+    def worth(self, view: View, nodes: Rows, *, inclusive: bool) -> FloatArray:
+        """Return the values of nodes that the hot path follows, [nodes]."""
+        return view.values(nodes, self.leads)[int(inclusive)][:, 0]
+
+    def sibling_order(
+        self, view: View, sort: Sort, *, inclusive: bool
+    ) -> Callable[[Rows], FloatArray] | None:
+        """Return the function that orders siblings, [nodes] -> [nodes]; None = by their size."""
+        from callpath_modeler.profile.view_request import Sort  # rankings need no views
+
+        if sort is Sort.NAME:
+            return view.alphabetical
+        name = self.column_of(sort)
+        if name is None:
+            return None
+        # An open view is ordered family by family, and each order computes one column only.
+        return lambda nodes: np.asarray(
+            getattr(self.of_nodes(view, nodes)[int(inclusive)], name), np.float64
+        )
+
+    def check(self, outline: Outline) -> SumCheck:
+        """Return whether lines add up to the totals of `checked`."""
+        from callpath_modeler.profile.outline import SumCheck
+
+        found = [outline.check(each) for each in self.checked]
+        return SumCheck(
+            np.concatenate([each.counted for each in found]),
+            np.concatenate([each.total for each in found]),
+            all(each.holds for each in found),
+        )
+
+    def sum_up(self, view: View) -> None:
+        """Make the sums of a view, so that it can be shown at once later."""
+        for costs in self.summed:
+            view.values(view.roots, costs)
+
+
+class NodeValues(NodeColumns[ProgramCosts]):
+    """Values of nodes in one experiment."""
+
+    COLUMNS = (
+        *("at_base", "at_largest", "value", "low", "high", "modelled", "predicted"),
+        *("share_at_largest", "share", "excess", "excess_low", "excess_high"),
+        *("doubted", "growth", "trust"),
+    )
 
     @property
     def _unknown(self) -> FloatArray:

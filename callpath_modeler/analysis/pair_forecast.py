@@ -8,23 +8,22 @@ of several call paths are tested in `analysis.sum_changes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from callpath_modeler.analysis.answer import Answer
+from callpath_modeler.analysis.answer import Answer, answer_at
+from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.excess import NOTICEABLE
+from callpath_modeler.analysis.node_values import NodeAnswer, NodeColumns
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.outline import SHARED, Outline, SumCheck
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import View, ViewKind
 
@@ -34,12 +33,11 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.pairing import ExperimentPair
     from callpath_modeler.analysis.sum_changes import SumChanges
 
-_NO_ROWS: Rows = np.empty(0, np.intp)
-_BASE, _NEW = 0, 1
-"""Columns of costs: the leading values; those of another scale follow in the same order."""
+_BASE, _NEW, _OTHER_BASE, _OTHER_NEW = range(4)
+"""Columns of costs: the leading values, and those at another scale."""
 
 
-class PairInputs:
+class PairInputs(AnswerInputs):
     """Two experiments, and values of theirs that do not depend on the target.
 
     Parameters
@@ -63,24 +61,15 @@ class PairInputs:
         *,
         predicted: bool = False,
     ) -> None:
-        metric = differences.pair.metric
+        super().__init__(fitted, predicted=predicted)
+        self.differences = differences
+        self.names = names
+        metric = self.pair.metric
         if not metric.additive:
             raise UsageError(
                 f"no view: {metric.name} does not add up over call paths",
                 hint="`cpmodel diff` compares such metrics",
             )
-        self.fitted = fitted
-        self.differences = differences
-        self.names = names
-        self.predicted = predicted
-
-    def with_basis(self, *, predicted: bool) -> PairInputs:
-        """Return the same with measured or with predicted values at measured targets."""
-        if predicted == self.predicted:
-            return self
-        other = copy(self)
-        other.predicted = predicted
-        return other
 
     @property
     def pair(self) -> ExperimentPair:
@@ -97,44 +86,119 @@ class PairInputs:
         return all(self.differences.repetitions(target))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeDifferences:
-    """Values of nodes in two experiments, exclusive or inclusive, each [nodes].
+class NodeDifferences(NodeColumns["PairForecast"]):
+    """Values of nodes in two experiments."""
 
-    Attributes
-    ----------
-    base, new : value at the leading scale; NaN = does not occur, or no prediction
-    change : new minus base; a node that does not occur costs nothing; NaN = occurs in neither
-    ratio, low, high : new over base with its interval; NaN = one of the two costs nothing, or
-        several nodes share a line; ends are also NaN if the noise is not known
-    p : probability of a difference of this size, or larger, by chance; NaN = not known
-    mark : 1 = new is significantly worse, -1 = better, 0 = no significant difference
-    share : change as a fraction of the larger total of the two
-    in_base, in_new : whether any call path of the node occurs
-    other_base, other_new : measured values at the largest common scale, if another scale leads
-    """
+    COLUMNS = (
+        *("base", "new", "change", "ratio", "low", "high", "p", "mark", "share"),
+        *("in_base", "in_new", "other_base", "other_new"),
+    )
 
-    base: FloatArray
-    new: FloatArray
-    change: FloatArray
-    ratio: FloatArray
-    low: FloatArray
-    high: FloatArray
-    p: FloatArray
-    mark: Int8Array
-    share: FloatArray
-    in_base: BoolArray
-    in_new: BoolArray
-    other_base: FloatArray
-    other_new: FloatArray
+    def _side(self, column: int) -> FloatArray:
+        """Return a column of the costs, [nodes]; NaN = there is no other scale."""
+        values = self._all(self._answer.costs)
+        has_column = column < values.shape[1]
+        return values[:, column] if has_column else np.full(len(values), np.nan)
 
-    COLUMNS: ClassVar[tuple[str, ...]]
-    """Names of the columns of a view."""
+    @cached_property
+    def base(self) -> FloatArray:
+        """Value in base at the leading scale; NaN = does not occur, or no prediction."""
+        return self._side(_BASE)
 
-    @classmethod
-    def of_columns(cls, columns: Mapping[str, NDArray[Any]]) -> NodeDifferences:
-        """Return values that are known, by name of the column."""
-        return cls(**columns)
+    @cached_property
+    def new(self) -> FloatArray:
+        """Value in new at the leading scale; NaN = does not occur, or no prediction."""
+        return self._side(_NEW)
+
+    @cached_property
+    def other_base(self) -> FloatArray:
+        """Measured value in base at the largest common scale, if another scale leads."""
+        return self._side(_OTHER_BASE)
+
+    @cached_property
+    def other_new(self) -> FloatArray:
+        """Measured value in new at the largest common scale, if another scale leads."""
+        return self._side(_OTHER_NEW)
+
+    @cached_property
+    def change(self) -> FloatArray:
+        """New minus base; a node that does not occur costs nothing; NaN = occurs in neither."""
+        return _change_of(self.base, self.new)
+
+    @cached_property
+    def share(self) -> FloatArray:
+        """Change as a fraction of the larger total of the two."""
+        largest = self._answer.largest
+        return self.change / largest if largest > 0 else np.full(len(self.base), np.nan)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """New over base; infinite without base, zero without new, NaN without both."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.nan_to_num(self.new) / np.nan_to_num(self.base))
+
+    @cached_property
+    def ratio(self) -> FloatArray:
+        """New over base; NaN = one of the two costs nothing, or several nodes share a line.
+
+        Siblings that share a line may be other call paths in each experiment.
+        """
+        has_ratio = (self.base > 0) & (self.new > 0) & (self._count > 0)
+        return np.where(has_ratio, self.factor, np.nan)
+
+    @cached_property
+    def in_base(self) -> BoolArray:
+        """Whether any call path of the node occurs in base."""
+        return self._all(self._answer.occurs)[:, _BASE] > 0
+
+    @cached_property
+    def in_new(self) -> BoolArray:
+        """Whether any call path of the node occurs in new."""
+        return self._all(self._answer.occurs)[:, _NEW] > 0
+
+    @cached_property
+    def _count(self) -> IntArray:
+        """Number of call paths of each node; 0 = several nodes share a line."""
+        return np.array([len(each) for each in self._sums.rows], np.intp)
+
+    @cached_property
+    def _test(self) -> tuple[FloatArray, FloatArray, FloatArray, Int8Array]:
+        """Low, high, p and mark; siblings that share a line have no test."""
+        answer = self._answer
+        changes = answer.found[self._kind].changes
+        low, high, p = np.full((3, len(self._count)), np.nan)
+        mark = np.zeros(len(self._count), np.int8)
+        alone, several = self._count == 1, self._count > 1
+        row = np.array([each[0] for each in self._sums.rows if len(each) == 1], np.intp)
+        low[alone], high[alone] = 1 + changes.low[row], 1 + changes.high[row]
+        p[alone], mark[alone] = changes.p[row], changes.mark[row]
+        if several.any():
+            values = self._all(answer.costs)[several, :2]
+            found, mark[several] = answer.sum_changes.test(
+                lambda costs: self._all(costs)[several], values, changes
+            )
+            low[several], high[several], p[several] = np.exp(found.low), np.exp(found.high), found.p
+        return low, high, p, mark
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """Lower end of the interval of the ratio; NaN = not known."""
+        return self._test[0]
+
+    @cached_property
+    def high(self) -> FloatArray:
+        """Upper end of the interval of the ratio; NaN = not known."""
+        return self._test[1]
+
+    @cached_property
+    def p(self) -> FloatArray:
+        """Probability of a difference of this size, or larger, by chance; NaN = not known."""
+        return self._test[2]
+
+    @cached_property
+    def mark(self) -> Int8Array:
+        """1 = new is significantly worse, -1 = better, 0 = no significant difference."""
+        return self._test[3]
 
     @property
     def is_doubted(self) -> BoolArray:
@@ -142,11 +206,8 @@ class NodeDifferences:
         return np.asarray(~np.isnan(self.p) & (self.mark == 0))
 
 
-NodeDifferences.COLUMNS = tuple(column.name for column in fields(NodeDifferences))
-
-
 @dataclass(frozen=True, eq=False)
-class PairForecast:
+class PairForecast(NodeAnswer[NodeDifferences]):
     """Values of all call paths of two experiments at a target.
 
     Attributes
@@ -161,6 +222,14 @@ class PairForecast:
     target: float
     found: tuple[ExperimentDifference, ExperimentDifference]
     sum_changes: SumChanges
+
+    columns = NodeDifferences
+    has_bands = True
+    """Differences are always made with their intervals."""
+    sorts = (Sort.DIFFERENCE, Sort.RATIO, Sort.NEW, Sort.BASE, Sort.NAME)
+    """The orders of siblings."""
+    usual_sort = Sort.DIFFERENCE
+    """The default order of siblings: the largest loss comes first."""
 
     @property
     def fitted(self) -> Fitted:
@@ -187,11 +256,6 @@ class PairForecast:
         return self.inputs.pair.tree
 
     @property
-    def has_bands(self) -> bool:
-        """True, because differences are always made with their intervals."""
-        return True
-
-    @property
     def answers(self) -> tuple[Changes, ...]:
         """Exclusive differences at the leading scale, then those at the other, if there is one."""
         return self.found[0].answers
@@ -211,7 +275,7 @@ class PairForecast:
         return Costs.of(self.tree, np.column_stack(columns))
 
     @cached_property
-    def _occurs(self) -> Costs:
+    def occurs(self) -> Costs:
         """1 for call paths that occur in base and in new, else 0, [call paths, 2]."""
         found = self.found[0]
         return Costs.of(self.tree, np.column_stack([found.in_base, found.in_new]).astype(float))
@@ -241,7 +305,7 @@ class PairForecast:
         return Costs(own, whole)
 
     @cached_property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """The larger total of the two at the leading scale."""
         return float(self.costs.total[:2].max())
 
@@ -259,138 +323,47 @@ class PairForecast:
         if inclusive and view.kind is ViewKind.TOP_DOWN:
             losses = self._worst_below[nodes]
         else:
-            losses = np.nan_to_num(view.values(nodes, self.leads)[1 if inclusive else 0][:, 0])
-        return np.where(losses >= NOTICEABLE * self._largest, losses, 0.0)
+            losses = np.nan_to_num(super().worth(view, nodes, inclusive=inclusive))
+        return np.where(losses >= NOTICEABLE * self.largest, losses, 0.0)
 
     @property
-    def sorts(self) -> list[Sort]:
-        """The orders of siblings."""
-        return [Sort.DIFFERENCE, Sort.RATIO, Sort.NEW, Sort.BASE, Sort.NAME]
+    def checked(self) -> tuple[Costs]:
+        """Costs of base and of new."""
+        return (self.costs,)
 
     @property
-    def usual_sort(self) -> Sort:
-        """The default order of siblings: the largest loss comes first."""
-        return Sort.DIFFERENCE
-
-    def sibling_order(
-        self, view: View, sort: Sort, *, inclusive: bool
-    ) -> Callable[[Rows], FloatArray] | None:
-        """Return the function that orders siblings, [nodes] -> [nodes]."""
-        which = 1 if inclusive else 0
-
-        def values(nodes: Rows) -> FloatArray:
-            return view.values(nodes, self.costs)[which]
-
-        orders: dict[Sort, Callable[[Rows], FloatArray]] = {
-            Sort.NAME: view.alphabetical,
-            Sort.DIFFERENCE: lambda nodes: _change_of(*values(nodes)[:, [_BASE, _NEW]].T),
-            Sort.RATIO: lambda nodes: _ratio_or_end(values(nodes)),
-            Sort.NEW: lambda nodes: values(nodes)[:, _NEW],
-            Sort.BASE: lambda nodes: values(nodes)[:, _BASE],
-        }
-        return orders[sort]
-
-    def check(self, outline: Outline) -> SumCheck:
-        """Return True if lines add up to the totals of base and of new."""
-        return outline.check(self.costs)
+    def summed(self) -> Iterator[Costs]:
+        """Costs that a view sums."""
+        yield from (self.costs, self.occurs, self.decides, self.leads)
 
     def sum_up(self, view: View) -> None:
         """Make the sums of a view, so that it can be shown at once later."""
-        for costs in (self.costs, self._occurs, self.decides, self.leads):
-            view.values(view.roots, costs)
+        super().sum_up(view)
         self.worth(view, view.roots, inclusive=True)
         if view.kind is not ViewKind.TOP_DOWN:
-            self.of_nodes(view, view.roots)  # sums of runs and of bands, for the tests
+            _ = [each.p for each in self.of_nodes(view, view.roots)]  # sums of runs and of bands
 
-    def of_nodes(self, view: View, nodes: Rows) -> tuple[NodeDifferences, NodeDifferences]:
-        """Return exclusive and inclusive values of nodes."""
-        return self._both(view, nodes, lambda costs: view.values(nodes, costs))
-
-    def of_siblings(self, view: View, nodes: Rows) -> tuple[NodeDifferences, NodeDifferences]:
-        """Return exclusive and inclusive values of the sum of several siblings, without a test."""
-
-        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
-            own, whole = view.together(nodes, costs)
-            return own[None], whole[None]
-
-        return self._both(view, np.array([SHARED]), together)
-
-    def of_outline(
-        self, outline: Outline, places: Rows | None = None
-    ) -> tuple[NodeDifferences, NodeDifferences]:
-        """Return exclusive and inclusive values of lines; `places` selects some of them."""
-        lines = np.arange(len(outline)) if places is None else places
-        return self._both(
-            outline.view, outline.nodes[lines], lambda costs: outline.values_of(lines, costs)
-        )
-
-    def _both(
-        self, view: View, nodes: Rows, of: Callable[[Costs], tuple[FloatArray, FloatArray]]
-    ) -> tuple[NodeDifferences, NodeDifferences]:
-        """Return exclusive and inclusive values, from a function that sums columns over nodes.
-
-        Siblings that share a line, with the node `SHARED`, have no test.
-        """
-        values, occurs = of(self.costs), of(self._occurs)
-        rows = [_NO_ROWS if node == SHARED else view.rows(node) for node in nodes.tolist()]
-        count = np.array([len(each) for each in rows], np.intp)
-        row = np.array([each[0] for each in rows if len(each) == 1], np.intp)
-        own, whole = (
-            self._compared(kind, values[kind], occurs[kind], view, nodes, count, row)
-            for kind in (0, 1)
-        )
-        return own, whole
-
-    def _compared(
-        self,
-        kind: int,
-        values: FloatArray,
-        occurs: FloatArray,
-        view: View,
-        nodes: Rows,
-        count: IntArray,
-        row: IntArray,
-    ) -> NodeDifferences:
-        """Return the values of nodes with `count` call paths; `row` = those of single ones."""
-        changes, nothing = self.found[kind].changes, np.full(len(values), np.nan)
-        low, high, p = nothing.copy(), nothing.copy(), nothing.copy()
-        mark = np.zeros(len(values), np.int8)
-        alone, several = count == 1, count > 1
-        low[alone], high[alone] = 1 + changes.low[row], 1 + changes.high[row]
-        p[alone], mark[alone] = changes.p[row], changes.mark[row]
-        if several.any():
-            some = nodes[several]
-            found, marks = self.sum_changes.test(
-                lambda costs: view.values(some, costs)[kind], values[several, :2], changes
-            )
-            low[several], high[several] = np.exp(found.low), np.exp(found.high)
-            p[several], mark[several] = found.p, marks
-        base, new = values[:, _BASE], values[:, _NEW]
-        change = _change_of(base, new)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Siblings that share a line may be other call paths in each experiment.
-            has_ratio = (base > 0) & (new > 0) & (nodes != SHARED)
-            ratio = np.where(has_ratio, new / base, np.nan)
-        other = values[:, 2:] if values.shape[1] > 2 else np.column_stack([nothing, nothing])
-        return NodeDifferences(
-            base=base,
-            new=new,
-            change=change,
-            ratio=ratio,
-            low=low,
-            high=high,
-            p=p,
-            mark=mark,
-            share=change / self._largest if self._largest > 0 else nothing,
-            in_base=occurs[:, _BASE] > 0,
-            in_new=occurs[:, _NEW] > 0,
-            other_base=other[:, 0],
-            other_new=other[:, 1],
-        )
+    def column_of(self, sort: Sort) -> str:
+        """Return the column that orders siblings."""
+        return {Sort.DIFFERENCE: "change", Sort.RATIO: "factor"}.get(sort, str(sort))
 
 
 ViewForecast = Answer | PairForecast
 """Values that a view can show: of one experiment, or of two."""
+
+
+def values_at(inputs: AnswerInputs, target: float, *, bands: bool = True) -> ViewForecast:
+    """Return the values of every call path at `target`, of one experiment or of two.
+
+    Parameters
+    ----------
+    inputs : one experiment, or two
+    target : value of the parameter
+    bands : make the bands of one experiment; differences of two always have intervals
+    """
+    if isinstance(inputs, PairInputs):
+        return pair_forecast(inputs, target)
+    return answer_at(inputs, target, bands=bands)
 
 
 def pair_forecast(inputs: PairInputs, target: float) -> PairForecast:
@@ -416,13 +389,6 @@ def pair_forecast(inputs: PairInputs, target: float) -> PairForecast:
     from callpath_modeler.analysis.sum_changes import SumChanges
 
     return PairForecast(inputs, target, (own, whole), SumChanges(differences, scale, predictions))
-
-
-def _ratio_or_end(values: FloatArray) -> FloatArray:
-    """Return new over base, [nodes]; infinite without base, zero without new, NaN without both."""
-    base, new = (np.nan_to_num(values[:, column]) for column in (_BASE, _NEW))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(new / base)
 
 
 def _change_of(base: FloatArray, new: FloatArray) -> FloatArray:

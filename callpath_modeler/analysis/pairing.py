@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.predict import ABSENT, Predicted, predict
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -55,6 +57,23 @@ class AlignedExperiment:
         wide = np.full((len(self.values), *column.shape[1:]), absent, column.dtype)
         wide[self.rows] = column
         return wide
+
+    def predicted(self, scale: float) -> Predicted:
+        """Return the predictions of its models at a scale, for the call paths of both."""
+        assert self.fitted is not None, "it has models"
+        own = predict(self.fitted, scale)
+        own = replace(own, leader=np.where(own.leader >= 0, self.rows[own.leader], -1), factor=1.0)
+        columns: dict[str, Any] = {
+            name: self.spread(getattr(own, name), absent) for name, absent in ABSENT.items()
+        }
+        return replace(own, **columns)
+
+    def repetitions(self, target: float) -> int:
+        """Return the number of runs of a target; 0 = fewer than two."""
+        assert self.fitted is not None, "there are targets only with models"
+        runs = Measured(self.fitted)
+        point = runs.point(target)
+        return 0 if point is None else runs.repetitions(point)
 
     def own_rows(self) -> IntArray:
         """Return the row of each common call path in the experiment; -1 = it has none."""

@@ -33,9 +33,14 @@ _CHUNK = 16_384
 _MANY = 20_000
 """Call paths from which on a sample shows how uncertain they are; their bands take .03 s."""
 
-
 _RECONCILED: WeakKeyDictionary[Fitted, tuple[float, float | None, FloatArray]] = WeakKeyDictionary()
 """Target, measured total and predictions of the last reconciliation of models."""
+ABSENT = {
+    **dict.fromkeys(("value", "low", "high"), np.nan),
+    **dict.fromkeys(("added", "lead"), 0.0),
+    **dict.fromkeys(("leader", "growth"), -1),
+}
+"""Columns of predictions, and their values for call paths without a model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -166,7 +166,7 @@ class ProgramCosts:
     @property
     def has_models(self) -> bool:
         """Whether there are predictions."""
-        return not self.fitted.is_measured_only
+        return self.inputs.has_models
 
     @property
     def chains(self) -> Mapping[int, tuple[str, ...]]:

@@ -54,11 +54,11 @@ def with_target(losses: Losses, fitted: Fitted, target: float) -> tuple[Losses, 
         pairs=(*losses.pairs, (base, target)),
         points=np.array([*losses.points, base, target]),
         places=(*losses.places, (count, count + 1)),
-        costs=_beside(losses.costs, costs),
+        costs=Costs.beside([losses.costs, costs]),
         run_time=np.concatenate([losses.run_time, costs.total]),
         slowest=np.array([*losses.slowest, np.nan, run_time]),
-        expected=_beside(losses.expected, found.expected),
-        excess=_beside(losses.excess, Costs.of(tree, own.excess)),
+        expected=Costs.beside([losses.expected, found.expected]),
+        excess=Costs.beside([losses.excess, Costs.of(tree, own.excess)]),
         target=target,
     )
     return longer, found
@@ -80,11 +80,3 @@ def _check(losses: Losses, fitted: Fitted, base: float, target: float) -> None:
         raise UsageError(f"{at} was measured", hint=f"--pair {scales} compares the measurements")
     if gap := losses.ideal.gap(base, target):
         raise UsageError(f"no excess work at the target: {gap}", hint="another --expect")
-
-
-def _beside(first: Costs, second: Costs) -> Costs:
-    """Return the columns of both."""
-    return Costs(
-        np.asfortranarray(np.column_stack([first.exclusive, second.exclusive])),
-        np.asfortranarray(np.column_stack([first.inclusive, second.inclusive])),
-    )

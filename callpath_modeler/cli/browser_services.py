@@ -13,14 +13,14 @@ import click
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import expected_costs_of, with_expectation
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.cli.table_options import OutputRequest
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
 from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer_inputs import AnswerInputs
-    from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs, ViewForecast
+    from callpath_modeler.analysis.pair_forecast import PairInputs, ViewForecast
     from callpath_modeler.arrays import FloatArray, IntArray
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.process_profile import ProcessProfile
@@ -152,81 +152,40 @@ class _Services:
             return measured_scale(fitted, value)
         return checked_target(fitted, value)
 
-    def command(
-        self, request: ViewRequest, inputs: AnswerInputs | PairInputs, target: float
-    ) -> str:
+    def command(self, request: ViewRequest, inputs: AnswerInputs, target: float) -> str:
         """Return the command that prints a view, of one experiment or of two."""
-        from callpath_modeler.analysis.pair_forecast import PairInputs
-        from callpath_modeler.tui.cli_options import to_cli_options
-
-        if isinstance(inputs, PairInputs):
-            words = [*self._asked_of_pair(inputs, target), *to_cli_options(request)]
-        else:
-            words = [*self._asked_of(inputs, target), *to_cli_options(request)]
+        words = [*self._asked_of(inputs, target), *_view_options(request)]
         same = with_expectation(self._ctx, self._same, inputs.fitted)
         return same.line("views", shell_words(words))
 
     def _asked_of(self, inputs: AnswerInputs, target: float) -> list[str]:
         """Return the options for values at a target."""
         from callpath_modeler.analysis.excess import compares_scales
+        from callpath_modeler.analysis.pair_forecast import PairInputs
 
         fitted = inputs.fitted
-        metric = ["-m", fitted.metric.name]
+        metric = ["-m", fitted.metric.name, *["--predicted"] * inputs.predicted]
         scales, pairs = self._at(target), fitted.pairs
+        if isinstance(inputs, PairInputs):
+            is_predictable = inputs.has_models and math.isfinite(target)
+            return [*(scales if is_predictable else []), *metric, "--compare", self._base]
         if compares_scales(fitted, target):
             # An order by excess work is the default of two scales that are compared.
             scales, pairs = [], pairs or (tuple(fitted.points.tolist()),)
         scales += [word for pair in pairs for word in ("--pair", ",".join(map(_exactly, pair)))]
-        return [*scales, *metric, *["--predicted"] * inputs.predicted]
-
-    def _asked_of_pair(self, inputs: PairInputs, target: float) -> list[str]:
-        """Return the options for values of two experiments at a target."""
-        at = self._at(target) if inputs.has_models and math.isfinite(target) else []
-        metric = ["-m", inputs.pair.metric.name]
-        return [*at, *metric, *["--predicted"] * inputs.predicted, "--compare", self._base]
+        return [*scales, *metric]
 
     def save(self, forecast: ViewForecast, request: ViewRequest, path: Path) -> str:
         """Write a view to a file."""
-        from callpath_modeler.analysis.pair_forecast import PairForecast
-        from callpath_modeler.question import findings_at
-        from callpath_modeler.report.views import ForecastView, views_table, views_text
+        from callpath_modeler.cli.views import write_view
         from callpath_modeler.units import counted
 
+        words = shell_words(self._asked_of(forecast.inputs, forecast.target))
+        same = with_expectation(self._ctx, self._same, forecast.fitted)
+        again = replace(same, options=f"{words} {self._same.options}".rstrip())
         output = OutputRequest(None, path, force=False)
-        if isinstance(forecast, PairForecast):
-            return self._save_pair(forecast, request, output, path)
-        shown = ForecastView(forecast, request)
-        if output.form == TABLE:
-            words = shell_words(self._asked_of(forecast.inputs, forecast.target))
-            same = with_expectation(self._ctx, self._same, forecast.fitted)
-            again = replace(same, options=f"{words} {self._same.options}".rstrip())
-            style = output.style(self._console)
-            output.write_lines(self._console, views_text(shown, style=style, invocation=again))
-        else:
-            findings = findings_at(forecast.fitted, forecast.target)
-            output.write_table(self._console, views_table(shown, findings))
-        return f"{path}: {counted(len(shown.outline), 'line')}"
-
-    def _save_pair(
-        self, forecast: PairForecast, request: ViewRequest, output: OutputRequest, path: Path
-    ) -> str:
-        """Write a view of two experiments."""
-        from callpath_modeler.comparison import compared_in
-        from callpath_modeler.report.difference_view import (
-            DifferenceView,
-            difference_view_table,
-            difference_view_text,
-        )
-        from callpath_modeler.units import counted
-
-        shown = DifferenceView(forecast, request)
-        if output.form == TABLE:
-            style = output.style(self._console)
-            output.write_lines(self._console, difference_view_text(shown, style=style))
-        else:
-            compared = compared_in(forecast, inclusive=shown.inclusive)
-            output.write_table(self._console, difference_view_table(shown, compared))
-        return f"{path}: {counted(len(shown.outline), 'line')}"
+        lines, _ = write_view(self._console, output, forecast, request, again)
+        return f"{path}: {counted(lines, 'line')}"
 
     def compare(self, other: str, fitted: Fitted, predicted: bool) -> PairInputs:
         """Return the comparison of an earlier experiment with the one on the screen."""
@@ -362,3 +321,29 @@ def _exactly(value: float) -> str:
 
     text = parameter_value(value)
     return text if float(text) == value else repr(value)
+
+
+def _view_options(request: ViewRequest) -> Sequence[str]:
+    """Return the options of `cpmodel views` for a view.
+
+    Options that a configuration file can set are always included, because the view may differ.
+    """
+    from callpath_modeler.profile.view_request import ViewRequest
+
+    words = ["--view", str(request.kind)]
+    if request.by != ViewRequest().by:
+        words += ["--group", ",".join(request.by)]
+    if request.inclusive is not None:
+        words.append("-i" if request.inclusive else "-e")
+    words += ["--min-share", f"{request.least:g}", "-n", "all"]
+    if request.depth is not None:
+        words += ["--depth", str(request.depth)]
+    for option, text in (("--zoom", request.zoom), ("--filter", request.keep)):
+        words += [option, text] if text else []
+    for option, paths in (("--open", request.opened), ("--close", request.closed)):
+        for path in paths:
+            words += [option, path]
+    words += ["--sort", str(request.sort)]
+    words += ["--reverse"] if request.reverse else []
+    words += ["--lines", str(request.most)] if request.most is not None else []
+    return words

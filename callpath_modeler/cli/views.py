@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +22,8 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.table_options import (
+    TABLE,
+    OutputRequest,
     TableRequest,
     table_options,
     table_output_options,
@@ -33,9 +36,16 @@ from callpath_modeler.cli.view_options import (
 )
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.pair_forecast import PairInputs
+    from rich.text import Text
+
+    from callpath_modeler.analysis.pair_forecast import ViewForecast
+    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.question import Question
+    from callpath_modeler.report.difference_view import DifferenceView
+    from callpath_modeler.report.invocation import Invocation
+    from callpath_modeler.report.table_formats import Table
+    from callpath_modeler.report.views import ForecastView
     from callpath_modeler.study import Study
 
 
@@ -68,54 +78,67 @@ def command(
     the largest scale. One or two scales allow no models: then all costs are measured, and two
     scales are compared by excess work. --compare shows two experiments in one tree.
     """
-    from callpath_modeler.analysis.answer import answer_at
     from callpath_modeler.analysis.answer_inputs import AnswerInputs
-    from callpath_modeler.profile.view_request import Sort
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.views import ForecastView, views_table, views_text
+    from callpath_modeler.analysis.pair_forecast import values_at
 
     ctx = click.get_current_context()
-    form = table.form
-    viewed = viewing(form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
+    viewed = viewing(table.form, table.top, question.inclusive, bool(ctx.params["exclusive"]))
     order = chosen_order(ctx, is_pair=bool(other))
     fitted, target = study.at(question)
-    viewed = replace(viewed, reverse=reverse)
+    inputs = AnswerInputs(fitted, predicted=question.predicted)
     if other:
-        pair = study.pair(other, fitted, predicted=question.predicted)
-        _show_pair(console, pair, target, replace(viewed, sort=order or Sort.DIFFERENCE), table)
-        return
-    known = AnswerInputs(fitted, predicted=question.predicted)
-    made = answer_at(known, target)
-    shown = ForecastView(made, replace(viewed, sort=order or made.usual_sort))
-    findings = findings_at(fitted, target)
-    if form == "table":
-        lines = views_text(
-            shown,
-            style=table.style(console),
-            invocation=with_expectation(ctx, invocation_of(ctx), fitted),
-        )
-        table.write_lines(console, lines)
-    else:
-        table.write_table(console, views_table(shown, findings))
+        inputs = study.pair(other, fitted, predicted=question.predicted)
+    made = values_at(inputs, target)
+    request = replace(viewed, reverse=reverse, sort=order or made.usual_sort)
+    invocation = with_expectation(ctx, invocation_of(ctx), fitted)
+    _, findings = write_view(console, table, made, request, invocation)
     console.findings(findings)
 
 
-def _show_pair(
-    console: Console, pair: PairInputs, target: float, request: ViewRequest, table: TableRequest
-) -> None:
-    """Write a view of two experiments."""
-    from callpath_modeler.analysis.pair_forecast import pair_forecast
-    from callpath_modeler.comparison import compared_in
-    from callpath_modeler.report.difference_view import (
-        DifferenceView,
-        difference_view_table,
-        difference_view_text,
-    )
+def write_view(
+    console: Console,
+    output: TableRequest | OutputRequest,
+    made: ViewForecast,
+    request: ViewRequest,
+    invocation: Invocation,
+) -> tuple[int, Sequence[Finding]]:
+    """Write a view of one experiment or of two, and return the number of lines and the findings.
 
-    shown = DifferenceView(pair_forecast(pair, target), request)
-    compared = compared_in(shown.forecast, inclusive=shown.inclusive)
-    if table.form == "table":
-        table.write_lines(console, difference_view_text(shown, style=table.style(console)))
+    Parameters
+    ----------
+    console : the console
+    output : format and file
+    made : the values
+    request : view, depth, filter and zoom
+    invocation : command lines for the same experiment
+    """
+    from callpath_modeler.analysis.pair_forecast import PairForecast
+
+    text: Callable[..., list[Text]]
+    content: Callable[[], Table]
+    shown: ForecastView | DifferenceView
+    findings: Sequence[Finding]
+    if isinstance(made, PairForecast):
+        from callpath_modeler.report.difference_view import (
+            DifferenceView,
+            difference_view_table,
+            difference_view_text,
+        )
+
+        shown = DifferenceView(made, request)
+        findings = shown.compared.findings
+        text = partial(difference_view_text, shown)
+        content = partial(difference_view_table, shown)
     else:
-        table.write_table(console, difference_view_table(shown, compared))
-    console.findings(compared.findings)
+        from callpath_modeler.question import findings_at
+        from callpath_modeler.report.views import ForecastView, views_table, views_text
+
+        shown = ForecastView(made, request)
+        findings = findings_at(made.fitted, made.target)
+        text = partial(views_text, shown, invocation=invocation)
+        content = partial(views_table, shown, findings)
+    if output.form == TABLE:
+        output.write_lines(console, text(style=output.style(console)))
+    else:
+        output.write_table(console, content())
+    return len(shown.outline), findings

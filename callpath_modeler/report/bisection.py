@@ -20,7 +20,7 @@ from callpath_modeler.analysis.history.judgement import HistoryChange
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.history import change_levels, name_of
-from callpath_modeler.report.layout import TextStyle, wrap
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import Table, known_or_none
 from callpath_modeler.units import counted, setting_text, significant
 
@@ -131,8 +131,7 @@ def _costs(history: CommitHistory) -> np.ndarray:
 def proposal_text(found: Sequence[BisectionProposal], store: Path, style: TextStyle) -> list[Text]:
     """Return proposals as lines of text."""
     if not found:
-        said = "No call path is worse, so there is no commit to look for."
-        return wrap(style.say(said), style.width)
+        return style.lines(["No call path is worse, so there is no commit to look for."])
     return [line for each in found for line in _lines(each, store, style)]
 
 
@@ -149,10 +148,8 @@ def _lines(each: BisectionProposal, store: Path, style: TextStyle) -> list[Text]
         said.append(f"measure {what} {each.commit}{_with(each)}")
         said.append(f"then: cpmodel watch add {shell_word(str(store))} RUNS --commit "
                     f"{shell_word(each.commit)} --time TIME")  # fmt: skip
-    lines = wrap(style.say(each.name), style.width, "bold")
-    for text in said:
-        lines += wrap(style.say(indent + text), style.width, indent=indent)
-    return lines
+    texts = style.lines([indent + text for text in said], indent=indent)
+    return [*style.lines([each.name], "bold"), *texts]
 
 
 def _with(each: BisectionProposal) -> str:

@@ -19,7 +19,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import band_text, band_title, share_texts, value_titles
 from callpath_modeler.report.grouped import labelled, of_group
 from callpath_modeler.report.headline import at_text, beyond, culprit
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.table_formats import Cell, Table, definitions_json, known_or_none
 from callpath_modeler.units import counted, parameter_value, setting_text
@@ -172,22 +172,20 @@ def cases_text(
     command : command that the last line proposes for one case
     top : number of cases to show; None = all
     """
-    say, shown = style.say, answers[:top]
-    columns = [each.spelled(say) for each in _columns(shown, group_by, style)]
-    paths = [[say(_path(each, style))] for each in shown]
-    body = table(columns, paths, style.width, ellipsis=say("…"))
+    shown = answers[:top]
+    paths = [[_path(each, style)] for each in shown]
     more = len(answers) - len(shown)
     footer = [f"{counted(more, 'more case')}: -n all"] * bool(more)
     footer += _failures(answers)
     first = next((each for each in answers if not each.error), answers[0])
     footer.append(_next(first, group_by, invocation, command))
     return [
-        *wrap(say(_headline(answers, style)), style.width, "bold"),
-        *wrap(say(_context(answers)), style.width, _GREY),
+        *style.lines([_headline(answers, style)], "bold"),
+        *style.lines([_context(answers)], _GREY),
         Text(""),
-        *body,
+        *style.table(_columns(shown, group_by, style), paths),
         Text(""),
-        *(part for each in footer for part in wrap(say(each), style.width, _GREY)),
+        *style.lines(footer, _GREY),
     ]
 
 

@@ -20,7 +20,7 @@ from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, wrap
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned
 from callpath_modeler.report.ranking_table import growth_text, measured_json
 from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import factor_text, parameter_value, percent
@@ -193,7 +193,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
 
 def wrap_lines(text: str, style: TextStyle) -> list[str]:
     """Return a sentence as lines that fit the width."""
-    return [line.plain for line in wrap(style.say(text), style.width, "")]
+    return [line.plain for line in style.lines([text])]
 
 
 def _share_lines(

@@ -22,9 +22,10 @@ from callpath_modeler.profile.omissions import (
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.invocation import NEW, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking_text import distinct_names
+from callpath_modeler.report.unmatched import unmatched_lines
 from callpath_modeler.units import (
     as_option,
     counted,
@@ -36,8 +37,6 @@ from callpath_modeler.units import (
 
 _GREY = "dim"
 _STYLES = {1: "red", -1: "green", 0: ""}
-_DIVERGING = 5
-"""Number of places where the call trees diverge that are listed."""
 _NAMED_BREACHES = 5
 _ROUNDED = 5e-3
 """Relative difference of two amounts that are the same to three digits."""
@@ -68,15 +67,13 @@ def difference_text(
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(invocation.hint("show", f"@{tree.id_of(shown[0])}"))
-    return [*heading(found, style), Text(""), *body, Text(""), *_grey(footer, style)]
+    return [*heading(found, style), Text(""), *body, Text(""), *style.lines(footer, _GREY, "  ")]
 
 
 def heading(found: ExperimentDifference, style: TextStyle) -> list[Text]:
     """Return the answer of a comparison, and a description of both experiments."""
-    return [
-        *wrap(style.say(_verdict(found, style)), style.width, "bold"),
-        *wrap(style.say(_context(found)), style.width, _GREY),
-    ]
+    verdict = style.lines([_verdict(found, style)], "bold")
+    return verdict + style.lines([_context(found)], _GREY)
 
 
 def _body(
@@ -85,23 +82,16 @@ def _body(
     """Return the table: a header, the call paths, and the total."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
-    columns = [column.spelled(style.say) for column in _columns(found, rows, others, style)]
+    columns = _columns(found, rows, others, style)
     below = [[counted(len(others), "other")]] if len(others) else []
     below += [[whole_name(found)]] if found.pair.metric.additive else []
     names = [*distinct_names(tree, rows, full=style.full_names), *below]
-    paths = [[style.say(name) for name in path] for path in names]
-    return table(columns, paths, style.width, ellipsis=style.say("…"), marks=marks)
+    return style.table(columns, names, marks=marks)
 
 
 def whole_name(found: ExperimentDifference) -> str:
     """Return the name of the cost of the whole program."""
     return "run time" if found.pair.has_run_times else "total"
-
-
-def _grey(lines: Sequence[str], style: TextStyle) -> list[Text]:
-    return [
-        part for line in lines for part in wrap(style.say(line), style.width, _GREY, indent="  ")
-    ]
 
 
 def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
@@ -428,23 +418,12 @@ def _common_scales(found: ExperimentDifference) -> list[str]:
 
 def _unmatched(found: ExperimentDifference, style: TextStyle) -> list[str]:
     """Return the places where the call trees diverge."""
-    tree, unit = found.pair.tree, found.pair.metric.unit
-    parted, lines = only_in_one(found), []
-    for is_new, name in ((True, "new"), (False, "base")):
-        mine = np.flatnonzero(parted.is_new == is_new)
-        if not len(mine):
-            continue
-        count, share = int(parted.callpaths[mine].sum()), float(parted.share[mine].sum())
-        part = f"{percent(share)} of its {found.pair.metric.name}"
-        lines.append(f"only in {name}: {counted(count, 'call path')}, {part}:")
-        for place in mine[:_DIVERGING]:
-            cost = style.amount(float(parted.cost[place]), unit)
-            path = shorten(short_names(tree.names(int(parted.rows[place]))), NAMED)
-            lines.append(f"  {cost:>8}  {percent(float(parted.share[place])):>5}  {path}")
-        if len(mine) > _DIVERGING:
-            rest = percent(float(parted.share[mine[_DIVERGING:]].sum()))
-            lines.append(f"  ... and {len(mine) - _DIVERGING} more places, {rest}")
-    return lines
+    metric = found.pair.metric
+
+    def heading(is_new: bool, count: str, share: str) -> str:
+        return f"only in {'new' if is_new else 'base'}: {count}, {share} of its {metric.name}:"
+
+    return unmatched_lines(only_in_one(found), found.pair.tree, metric.unit, heading, style=style)
 
 
 def violation_lines(found: ExperimentDifference, broken: Sequence[Violation]) -> list[str]:

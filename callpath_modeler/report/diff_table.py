@@ -17,6 +17,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import Omission, omissions_json
 from callpath_modeler.report.ranking_table import fit_settings
 from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.unmatched import unmatched_json
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
 """Names of the marks of changes."""
@@ -126,7 +127,6 @@ def comparison_header(
     """
     found = compared.difference
     pair, tree = found.pair, found.pair.tree
-    parted = only_in_one(found)
     sides = {}
     of_sides = (("base", pair.base, compared.base), ("new", pair.new, compared.new))
     for (name, side, findings), runs in zip(of_sides, found.repetitions, strict=True):
@@ -154,18 +154,7 @@ def comparison_header(
             "predicted": _total(found.predicted),
             "is_run_time": pair.has_run_times,
         },
-        "unmatched": [
-            {
-                "callpath": tree.path(int(row)),
-                "occurs": "new" if is_new else "base",
-                "cost": float(cost),
-                "share": json_number(float(share)),
-                "callpaths": int(count),
-            }
-            for row, is_new, cost, share, count in zip(
-                parted.rows, parted.is_new, parted.cost, parted.share, parted.callpaths, strict=True
-            )
-        ],
+        "unmatched": unmatched_json(only_in_one(found), tree, ("base", "new")),
         "unjudged": omissions_json(unjudged),
         "left_out": [tree.path(int(row)) for row in np.flatnonzero(found.left_out)],
         "breaches": [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -18,8 +17,6 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
 from callpath_modeler.profile.groups import Rows
-from callpath_modeler.report.chart import draw
-from callpath_modeler.report.curve import sketch
 from callpath_modeler.report.diff import NOISE_UNKNOWN, growth_cells, known_by
 from callpath_modeler.report.diff_table import VERDICTS
 from callpath_modeler.report.difference_columns import (
@@ -29,7 +26,7 @@ from callpath_modeler.report.difference_columns import (
 )
 from callpath_modeler.report.node import formula_lines
 from callpath_modeler.report.view_node import ViewNode
-from callpath_modeler.units import parameter_value, percent, setting_text
+from callpath_modeler.units import percent, setting_text
 
 _AXIS = 18
 """Width around the plotting area of a chart, in cells: labels and the parameter's name."""
@@ -38,7 +35,7 @@ _LEAST_CHART, _LEAST_AREA = 6, 12
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceReport(ViewNode):
+class DifferenceReport(ViewNode[NodeDifferences]):
     """The description of a node with its values in two experiments."""
 
     forecast: PairForecast
@@ -47,18 +44,6 @@ class DifferenceReport(ViewNode):
     def found(self) -> ExperimentDifference:
         """Differences of the call paths, exclusive or inclusive as the values."""
         return self.forecast.found[1 if self.inclusive else 0]
-
-    @cached_property
-    def values(self) -> tuple[NodeDifferences, NodeDifferences]:
-        """Exclusive and inclusive values, each [1]."""
-        if len(self.nodes) == 1:
-            return self.forecast.of_nodes(self.view, self.nodes)
-        return self.forecast.of_siblings(self.view, self.nodes)
-
-    @property
-    def main(self) -> NodeDifferences:
-        """The leading values, [1]."""
-        return self.values[1 if self.inclusive else 0]
 
     def model(self) -> list[str]:
         """Return values and differences at both scales, and both models."""
@@ -133,15 +118,10 @@ class DifferenceReport(ViewNode):
 
     def _growth(self) -> list[str]:
         """Return the growth before and after, for one call path."""
-        if self.found.growth is None or self._alone is None:
+        if self.found.growth is None or self.alone is None:
             return []
-        (text,) = growth_cells(self.found, np.array([self._alone]), self.style)
+        (text,) = growth_cells(self.found, np.array([self.alone]), self.style)
         return [f"growth {text}"] if text else []
-
-    @property
-    def _alone(self) -> int | None:
-        """The call path; None = several."""
-        return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
 
     def chart(self, width: int, height: int) -> list[str]:
         """Return a chart of each experiment, one below the other.
@@ -155,27 +135,13 @@ class DifferenceReport(ViewNode):
         if each < _LEAST_CHART or room < _LEAST_AREA or not self.forecast.inputs.has_models:
             return []
         lines: list[str] = []
-        target, nothing = self.forecast.target, float("nan")
         for name, side in self._sides():
             fitted = side.fitted
             if fitted is None or not len(self._parts(fitted, side)):
                 continue
             rows = side.own_rows()[self.rows]
-            curve = sketch(
-                fitted,
-                rows[rows >= 0],
-                target,
-                (nothing, nothing, nothing),
-                measured=False,
-                count=2 * room,
-            )
-            drawn = draw(
-                curve,
-                fitted.metric.unit,
-                parameter=fitted.parameter,
-                width=room,
-                height=each - 3,
-                style=self.style,
+            drawn = self.drawn(
+                fitted, rows[rows >= 0], self.forecast.target, room=room, height=each - 3
             )
             lines += [name, *drawn] if drawn else []
         return lines
@@ -201,16 +167,14 @@ class DifferenceReport(ViewNode):
             if whole > 0 and not np.isnan(value)
         ]
         lines += [", ".join(shares)] if shares else []
-        if self._alone is not None:
-            (causes,) = causes_of(self.forecast.found[0], np.array([self._alone]))
+        if self.alone is not None:
+            (causes,) = causes_of(self.forecast.found[0], np.array([self.alone]))
             lines += [
                 f"cause of the growth in {name}: {label}"
                 for name, label in (("base", causes.base), ("new", causes.new))
                 if label != NOTHING
             ]
-        callers, callees = self.neighbours(self.forecast.decides)
-        lines += [f"called by {callers}", f"calls {callees}"]
-        return [*lines, *self.sites(), *self.places()]
+        return [*lines, *self.surroundings(self.forecast.decides)]
 
     def _measured(self, name: str, side: AlignedExperiment) -> str:
         """Return the measured values of one experiment; "" without any."""
@@ -218,11 +182,8 @@ class DifferenceReport(ViewNode):
         values = sum_over(centre(side.values[self.rows], pair.centre))
         if pair.has_unknown_scale or np.isnan(values).all():
             return ""
-        texts = [
-            f"{parameter_value(point)}: {self.style.amount(value, pair.metric.unit)}"
-            for point, value in zip(side.points.tolist(), values.tolist(), strict=True)
-        ]
-        return f"{name} measured at {pair.parameter} = {', '.join(texts)}"
+        texts = self.series(side.points, values.tolist(), pair.metric.unit)
+        return f"{name} measured at {pair.parameter} = {texts}"
 
     @property
     def has_losing_line(self) -> bool:

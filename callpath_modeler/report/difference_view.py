@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,15 +9,13 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
-from callpath_modeler.arrays import FloatArray
-from callpath_modeler.comparison import Compared
+from callpath_modeler.comparison import Compared, compared_in
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.diff import NOISE_UNKNOWN, heading, sums_note
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.difference_columns import difference_cells, difference_text_of
-from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.outlined_view import (
     ViewOfForecast,
     node_columns,
@@ -37,7 +34,7 @@ _SHOWN = (
 
 
 @dataclass(frozen=True, eq=False)
-class DifferenceView(ViewOfForecast):
+class DifferenceView(ViewOfForecast[NodeDifferences]):
     """Two experiments in one of the three views.
 
     Attributes
@@ -49,14 +46,10 @@ class DifferenceView(ViewOfForecast):
     forecast: PairForecast
     request: ViewRequest
 
-    def worth(self) -> Callable[[Rows], FloatArray]:
-        """Return the function from nodes to the losses that the hot path follows."""
-        return lambda nodes: self.forecast.worth(self.view, nodes, inclusive=self.inclusive)
-
     @cached_property
-    def values(self) -> tuple[NodeDifferences, NodeDifferences]:
-        """Exclusive and inclusive values, each [lines]."""
-        return self.forecast.of_outline(self.outline)
+    def compared(self) -> Compared:
+        """The comparison of all call paths, with its findings."""
+        return compared_in(self.forecast, inclusive=self.inclusive)
 
     @property
     def rows(self) -> list[int | None]:
@@ -88,10 +81,8 @@ def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Tex
         for values in (shown.check.counted, shown.check.total)
     ]
     notes.append(sum_check_text(shown.outline, shown.check, sums))
-    lines = [*heading(found, style), Text(""), *body, Text("")]
-    for note in notes:
-        lines += wrap(style.say(note), style.width, _GREY, indent="  ")
-    return lines
+    below = style.lines(notes, _GREY, "  ")
+    return [*heading(found, style), Text(""), *body, Text(""), *below]
 
 
 def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
@@ -124,14 +115,8 @@ def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
     return [*columns, TextColumn("", [*(">" * is_hot for is_hot in shown.is_hot), ""])]
 
 
-def difference_view_table(shown: DifferenceView, compared: Compared) -> Table:
-    """Return a table with one row per line of the view.
-
-    Parameters
-    ----------
-    shown : the view
-    compared : the comparison with its findings
-    """
+def difference_view_table(shown: DifferenceView) -> Table:
+    """Return a table with one row per line of the view."""
     metric, lines = shown.forecast.inputs.pair.metric, shown.outline.lines
     columns = node_columns(shown.outline)
     columns["metric"] = [metric.name] * len(lines)
@@ -149,7 +134,7 @@ def difference_view_table(shown: DifferenceView, compared: Compared) -> Table:
         (name for name in columns if name.startswith(("base_", "new_", "change_"))), metric.unit
     )
     header = {
-        **comparison_header(compared),
+        **comparison_header(shown.compared),
         "view": str(shown.request.kind),
         **view_header(shown),
     }

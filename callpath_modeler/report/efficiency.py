@@ -27,7 +27,7 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.question import FURTHER
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, tree_table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
@@ -189,17 +189,12 @@ def efficiency_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
-    say = style.say
-    lines = wrap(say(headline(shown)), style.width, "bold")
-    for text in context_lines(shown):
-        lines += wrap(say(text), style.width, _GREY)
+    lines = style.lines([headline(shown)], "bold") + style.lines(context_lines(shown), _GREY)
     lines += [Text(), *_factors(shown, style=style), Text()]
     subtrees = shown.subtrees
     if len(subtrees):
         lines += [*_subtrees(shown, subtrees, style=style), Text()]
-    for text in _footer(shown, subtrees, invocation):
-        lines += wrap(say(text), style.width, _GREY, indent="  ")
-    return lines
+    return lines + style.lines(_footer(shown, subtrees, invocation), _GREY, "  ")
 
 
 def headline(shown: EfficiencyView) -> str:
@@ -286,12 +281,12 @@ def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
         columns.append(TextColumn(head, cells, droppable=rank))
         if estimate.is_predicted:
             bands = [
-                _UNKNOWN if cell == _UNKNOWN else style.say(range_text(shown, estimate, factor))
+                _UNKNOWN if cell == _UNKNOWN else range_text(shown, estimate, factor)
                 for factor, cell in zip(found.factors, cells, strict=True)
             ]
             columns.append(TextColumn("band", bands, right=False, droppable=2))
     nodes = [(shown.depth(factor), label_of(factor)) for factor in found.factors]
-    return tree_table(columns, nodes, style.width, title="factor", ellipsis=style.say("…"))
+    return style.tree_table(columns, nodes, title="factor")
 
 
 def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) -> list[Text]:
@@ -314,15 +309,14 @@ def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) ->
             cells = [value_text(shown, last, factor, int(k)) for k in subtrees]
             columns.append(TextColumn(head, cells, droppable=rank))
     if last.is_predicted:
-        bands = [style.say(range_text(shown, last, PopFactor.PARALLEL, int(k))) for k in subtrees]
+        bands = [range_text(shown, last, PopFactor.PARALLEL, int(k)) for k in subtrees]
         columns.insert(3, TextColumn("band", bands, right=False, droppable=6))
     tree = found.experiment.tree
     rows = found.rows[subtrees].tolist()
     names = [
         list(tree.names(row)) if style.full_names else short_names(tree.names(row)) for row in rows
     ]
-    names = [[style.say(name) for name in path] for path in names]
-    return table(columns, names, style.width, title="subtree", ellipsis=style.say("…"))
+    return style.table(columns, names, title="subtree")
 
 
 def _footer(shown: EfficiencyView, subtrees: IntArray, invocation: Invocation) -> list[str]:

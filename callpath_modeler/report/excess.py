@@ -20,7 +20,7 @@ from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
 from callpath_modeler.report.headline import left_out
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     excess_texts,
@@ -33,8 +33,8 @@ from callpath_modeler.report.outlined_view import (
     tree_lines,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
+from callpath_modeler.report.unmatched import unmatched_lines
 from callpath_modeler.units import (
-    counted,
     parameter_value,
     percent,
     setting_text,
@@ -46,8 +46,6 @@ _WORTH_A_NOTE = 0.01
 _OVERLAP_OF_EXPECTED = (
     "~ the repetitions and the expected costs overlap, so noise may explain the difference"
 )
-_DIVERGING = 5
-"""Number of places where call trees diverge that are listed."""
 _SHORT = {
     ExcessPattern.OWN: "own",
     ExcessPattern.CALLEES: "callees",
@@ -71,27 +69,23 @@ def excess_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
-    say = style.say
     columns = _columns(shown, style=style)
     body = tree_lines(shown.outline, columns, style=style)
-    lines = [Text(""), *body, Text("")]
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
         *_no_room(shown, body[0].plain, style=style),
         *_footer(shown, invocation, is_doubted=is_doubted, style=style),
     ]
-    for line in footer:
-        lines += wrap(say(line), style.width, _GREY, indent="  ")
-    head = wrap(say(_verdict(shown, style=style)), style.width, "bold")
     # The formula is not wrapped.
     context = " · ".join(_context(shown))
-    parts = (
-        [context] if style.width is None or cell_len(context) <= style.width else _context(shown)
-    )
+    has_room = style.width is None or cell_len(context) <= style.width
     return [
-        *head,
-        *(line for part in parts for line in wrap(say(part), style.width, _GREY)),
-        *lines,
+        *style.lines([_verdict(shown, style=style)], "bold"),
+        *style.lines([context] if has_room else _context(shown), _GREY),
+        Text(""),
+        *body,
+        Text(""),
+        *style.lines(footer, _GREY, "  "),
     ]
 
 
@@ -299,21 +293,9 @@ def _unmatched(shown: ExcessView, *, style: TextStyle, base: str, scale: str) ->
     parted = unmatched(losses, len(losses.pairs) - 1)
     if not len(parted.rows):
         return [f"unmatched: none, all call paths occur at {base} and at {scale}"]
-    lines = []
-    for is_new, where in ((True, scale), (False, base)):
-        mine = np.flatnonzero(parted.is_new == is_new)
-        if not len(mine):
-            continue
-        count, share = int(parted.callpaths[mine].sum()), percent(float(parted.share[mine].sum()))
-        lines.append(
-            f"unmatched: {counted(count, 'call path')} at {where} only, {share} of the "
-            f"{losses.metric.name} there:"
-        )
-        for place in mine[:_DIVERGING]:
-            cost = style.amount(float(parted.cost[place]), losses.metric.unit)
-            names = short_names(tree.names(int(parted.rows[place])))
-            lines.append(f"  {cost:>8}  {percent(parted.share[place]):>5}  {shorten(names, NAMED)}")
-        if len(mine) > _DIVERGING:
-            rest = percent(float(parted.share[mine[_DIVERGING:]].sum()))
-            lines.append(f"  ... and {len(mine) - _DIVERGING} more places, {rest}")
-    return lines
+
+    def heading(is_new: bool, count: str, share: str) -> str:
+        at = scale if is_new else base
+        return f"unmatched: {count} at {at} only, {share} of the {losses.metric.name} there:"
+
+    return unmatched_lines(parted, tree, losses.metric.unit, heading, style=style)

@@ -19,8 +19,9 @@ from callpath_modeler.report.outlined_view import (
     node_columns,
     view_header,
 )
-from callpath_modeler.report.pair_columns import expected_json
+from callpath_modeler.report.pair_columns import ENSEMBLE, ensemble_json, expected_json
 from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.unmatched import unmatched_json
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
@@ -118,7 +119,6 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
     pairs = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
-        parted = unmatched(losses, k)
         pairs.append(
             {
                 "base": p,
@@ -131,23 +131,7 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
                 "basis": _basis(shown, k),
                 "low": total.low[0] if losses.is_predicted(k) else None,
                 "high": total.high[0] if losses.is_predicted(k) else None,
-                "unmatched": [
-                    {
-                        "callpath": tree.path(int(row)),
-                        "occurs": "scale" if is_new else "base",
-                        "cost": float(cost),
-                        "share": float(share),
-                        "callpaths": int(count),
-                    }
-                    for row, is_new, cost, share, count in zip(
-                        parted.rows,
-                        parted.is_new,
-                        parted.cost,
-                        parted.share,
-                        parted.callpaths,
-                        strict=True,
-                    )
-                ],
+                "unmatched": unmatched_json(unmatched(losses, k), tree, ("base", "scale")),
             }
         )
     return {
@@ -160,9 +144,6 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "centre": losses.centre,
         "view": str(shown.request.kind),
         "pairs": pairs,
-        "ensemble": {
-            "pairs": count,
-            "excess": json_number(float(mean.total[0])) if count else None,
-        },
+        ENSEMBLE: ensemble_json(mean, count),
         **view_header(shown),
     }

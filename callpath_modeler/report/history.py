@@ -26,7 +26,7 @@ from callpath_modeler.report.history_efficiency import (
     efficiency_rows,
     efficiency_title,
 )
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
 from callpath_modeler.report.table_formats import Cell, Table, json_number, known_or_none
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
@@ -292,8 +292,7 @@ def history_text(
     history: CommitHistory, found: Sequence[HistoryEntry], style: TextStyle
 ) -> list[Text]:
     """Return a judged history as lines: headline, basis, and entries."""
-    lines = [*wrap(style.say(headline(history, found)), style.width, "bold")]
-    lines += wrap(style.say(basis(history)), style.width, "dim")
+    lines = style.lines([headline(history, found)], "bold") + style.lines([basis(history)], "dim")
     left_out = 0
     shown = {EntryStatus.COMMON: 0, EntryStatus.JOINT: 0, EntryStatus.PAST: 0}
     for entry in found:
@@ -306,9 +305,7 @@ def history_text(
     if left_out:
         lines.append(Text(f"{counted(left_out, 'earlier entry')} left out: -f csv", style="dim"))
     lines += _efficiency_lines(history, style)
-    for advice in _advice(history, found):
-        lines += wrap(style.say(advice), style.width, "dim")
-    return lines
+    return lines + style.lines(_advice(history, found), "dim")
 
 
 def _efficiency_lines(history: CommitHistory, style: TextStyle) -> list[Text]:
@@ -318,12 +315,11 @@ def _efficiency_lines(history: CommitHistory, style: TextStyle) -> list[Text]:
         return []
     header, *factors = rows
     columns = [
-        TextColumn(title, [style.say(row[k]) for row in factors], droppable=len(header) - k)
+        TextColumn(title, [row[k] for row in factors], droppable=len(header) - k)
         for k, title in enumerate(header[1:], start=1)
     ]
-    names = [[row[0]] for row in factors]
-    body = table(columns, names, style.width, title=header[0], ellipsis=style.say("…"))
-    return [*wrap(style.say(efficiency_title(history)), style.width, "dim"), *body]
+    body = style.table(columns, [[row[0]] for row in factors], title=header[0])
+    return [*style.lines([efficiency_title(history)], "dim"), *body]
 
 
 def _lines(entry: HistoryEntry, style: TextStyle) -> list[Text]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -43,6 +43,32 @@ class TextStyle:
     def interval(self, low: float, high: float, unit: str) -> str:
         """Return an interval of quantities as text."""
         return interval(low, high, unit, ascii_only=self.ascii_only)
+
+    def lines(self, texts: Iterable[str], look: str = "", indent: str = "") -> list[Text]:
+        """Return each text as lines that fit the width; `look` is a rich style."""
+        return [part for text in texts for part in wrap(self.say(text), self.width, look, indent)]
+
+    def table(
+        self,
+        columns: Sequence[TextColumn],
+        paths: Sequence[Sequence[str]],
+        *,
+        title: str = "call path",
+        marks: Sequence[str] = (),
+    ) -> list[Text]:
+        """Return a table as the function `table` does, in characters that may be used."""
+        spelled = [column.spelled(self.say) for column in columns]
+        names = [[*map(self.say, path)] for path in paths]
+        dots = self.say("…")
+        return table(spelled, names, self.width, title=title, ellipsis=dots, marks=marks)
+
+    def tree_table(
+        self, columns: Sequence[TextColumn], nodes: Sequence[tuple[int, str]], *, title: str
+    ) -> list[Text]:
+        """Return a tree as the function `tree_table` does, in characters that may be used."""
+        spelled = [column.spelled(self.say) for column in columns]
+        named = [(depth, self.say(name)) for depth, name in nodes]
+        return tree_table(spelled, named, self.width, title=title, ellipsis=self.say("…"))
 
 
 DEFAULT_STYLE = TextStyle()

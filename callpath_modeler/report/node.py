@@ -15,12 +15,12 @@ from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus
 from callpath_modeler.printable import printable
-from callpath_modeler.profile.groups import Rows
+from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.curve import measured_of
 from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import TextStyle, shorten
@@ -47,7 +47,7 @@ _TERMS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class NodeReport(ViewNode):
+class NodeReport(ViewNode[NodeValues]):
     """The description of a node: its values are those of a forecast."""
 
     forecast: Answer
@@ -57,18 +57,6 @@ class NodeReport(ViewNode):
         """Call paths that contribute to the value and have a model."""
         modelled = self.forecast.inputs.modelled[self.rows]
         return self.rows if modelled.all() else self.rows[modelled]
-
-    @cached_property
-    def values(self) -> tuple[NodeValues, NodeValues]:
-        """Exclusive and inclusive values, each [1]."""
-        if len(self.nodes) == 1:
-            return self.forecast.of_nodes(self.view, self.nodes)
-        return self.forecast.of_siblings(self.view, self.nodes)
-
-    @property
-    def main(self) -> NodeValues:
-        """The leading values, [1]."""
-        return self.values[1 if self.inclusive else 0]
 
     def model(self) -> list[str]:
         """Return the formula and its prediction at the target."""
@@ -131,17 +119,14 @@ class NodeReport(ViewNode):
             return []
         main, target = self.main, self.forecast.target
         at_target = float(main.value[0]), float(main.low[0]), float(main.high[0])
-        measured = self.forecast.repetitions > 0
-        from callpath_modeler.report.chart import draw  # drawn after the first screen
-
-        curve = sketch(fitted, self.rows, target, at_target, measured=measured, count=2 * room)
-        return draw(
-            curve,
-            fitted.metric.unit,
-            parameter=fitted.parameter,
-            width=room,
+        return self.drawn(
+            fitted,
+            self.rows,
+            target,
+            room=room,
             height=height - 2,
-            style=self.style,
+            at_target=at_target,
+            measured=self.forecast.repetitions > 0,
         )
 
     def alternatives(self) -> list[str]:
@@ -193,24 +178,20 @@ class NodeReport(ViewNode):
             since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
             line = f"{name} {excess[0]} inclusive, {excess[1]} exclusive, {since}"
             lines.append(line if fitted.ideal is None else f"{line}, {fitted.ideal.meaning}")
-        measured = measured_of(fitted, self.rows)
-        pairs = zip(fitted.points.tolist(), measured.tolist(), strict=True)
-        values = [
-            f"{parameter_value(p)}: {self.style.amount(v, fitted.metric.unit)}" for p, v in pairs
-        ]
-        lines.append(f"measured at {fitted.parameter} = {', '.join(values)}")
-        uneven = [] if self._alone is None else imbalance_cells(fitted, self._alone)
+        values = self.series(
+            fitted.points, measured_of(fitted, self.rows).tolist(), fitted.metric.unit
+        )
+        lines.append(f"measured at {fitted.parameter} = {values}")
+        uneven = [] if self.alone is None else imbalance_cells(fitted, self.alone)
         if uneven:
             what = " of the exclusive cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
-        if self._alone is not None:
+        if self.alone is not None:
             known = self.forecast.inputs.imbalance_sources
-            told = imbalance_facts(known, self._alone, style=self.style)
+            told = imbalance_facts(known, self.alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
-            lines += self._why(self._alone)
-        callers, callees = self.neighbours(self.forecast.costs.value)
-        lines += [f"called by {callers}", f"calls {callees}"]
-        return [*lines, *self.sites(), *self.places()]
+            lines += self._why(self.alone)
+        return [*lines, *self.surroundings(self.forecast.costs.value)]
 
     def _why(self, row: int) -> list[str]:
         """Return why the exclusive time of a call path grows, or nothing if it does not."""
@@ -219,11 +200,6 @@ class NodeReport(ViewNode):
         label = NOTHING if found is None else found.labels[0]
         what = " of the exclusive cost" if len(self.rows) > 1 else ""
         return [] if label == NOTHING else [f"cause of the growth{what}: {label}"]
-
-    @property
-    def _alone(self) -> int | None:
-        """The call path, or None for several, because their slowest processes may differ."""
-        return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
 
     @cached_property
     def line_losses(self) -> LineLosses | None:
@@ -252,12 +228,52 @@ class NodeReport(ViewNode):
 
     def imbalance(self) -> str:
         """Return the imbalance at the largest scale as a short text, or "" if it is not known."""
-        fitted, row = self.forecast.fitted, self._alone
+        fitted, row = self.forecast.fitted, self.alone
         known = [] if row is None else imbalances(fitted, row)
         if not known:
             return ""
         what = "exclusive imbalance" if len(self.rows) > 1 else "imbalance"
         return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
+
+
+class FormulaNodeReport(NodeReport):
+    """Description of a node with a formula. Its operands have models; it has none."""
+
+    def model(self) -> list[str]:
+        """Return the formula, and the values at the target."""
+        forecast, metric, at = self.forecast, self.forecast.fitted.metric, self._at
+        sure = marks_text(int(self.main.trust[0])) if forecast.has_models else ""
+        basis = "measured" if forecast.repetitions else "predicted"
+        lines = [f"{metric.name} = {metric.description}, of sums"]
+        lines.append(f"{at}: {self._amount()} {basis} {sure}".rstrip())
+        if forecast.repetitions and forecast.has_models:
+            said = self.style.amount(float(self.main.predicted[0]), metric.unit)
+            off = signed_percent(float(self.main.deviation[0]))
+            lines.append(f"{at}: {said} predicted, error {off}")
+        return lines
+
+    def chart(self, width: int, height: int) -> list[str]:  # noqa: ARG002
+        """Return an empty list, because the node has no model."""
+        return []
+
+    def alternatives(self) -> list[str]:
+        """Return an empty list, because the node has no model."""
+        return []
+
+    def facts(self) -> list[str]:
+        """Return measured values, neighbours, and the place in the source code."""
+        fitted, inputs = self.forecast.fitted, self.forecast.inputs
+        at = (self._value(inputs.measured_at(point)) for point in range(len(fitted.points)))
+        values = self.series(fitted.points, at, fitted.metric.unit)
+        of = f" (parts of {self.forecast.size_metric.name})"
+        measured = f"measured at {fitted.parameter} = {values}"
+        return [measured, *self.surroundings(self.forecast.decides, of)]
+
+    def _value(self, costs: Costs) -> float:
+        """Return the value of the node in one column."""
+        if len(self.nodes) == 1:
+            return float(self.view.values(self.nodes, costs)[int(self.inclusive)][0, 0])
+        return float(self.view.together(self.nodes, costs)[int(self.inclusive)][0])
 
 
 def formula_lines(fitted: Fitted, parts: Rows, style: TextStyle) -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, cast
 
 import numpy as np
 from rich.text import Text
 
+from callpath_modeler.analysis.node_values import Columns
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows
@@ -20,11 +20,12 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, tree_table
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.table_formats import Cell, json_number
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.node_values import NodeAnswer
     from callpath_modeler.analysis.pair_forecast import ViewForecast
 
 NAMED = 60
@@ -126,7 +127,7 @@ class OutlinedView(ABC):
         return hot[-1], ", called by ".join(names) if by_caller else shorten(names, NAMED)
 
 
-class ViewOfForecast(OutlinedView):
+class ViewOfForecast(OutlinedView, Generic[Columns]):
     """A forecast of one or of two experiments in one of the three views.
 
     Attributes
@@ -150,6 +151,15 @@ class ViewOfForecast(OutlinedView):
     def whole(self) -> float:
         """The sum of these values."""
         return self.forecast.whole
+
+    @cached_property
+    def values(self) -> tuple[Columns, Columns]:
+        """Exclusive and inclusive values, each [lines]."""
+        return cast("NodeAnswer[Columns]", self.forecast).of_outline(self.outline)
+
+    def worth(self) -> Callable[[Rows], FloatArray]:
+        """Return the function from nodes to the values that the hot path follows, each [nodes]."""
+        return lambda nodes: self.forecast.worth(self.view, nodes, inclusive=self.inclusive)
 
     @cached_property
     def check(self) -> SumCheck:
@@ -193,17 +203,9 @@ def tree_lines(
 
     Every column has cells for those below, too. ``…`` after a name stands for its hidden subtree.
     """
-    say, full = style.say, style.full_names
-    nodes = [(line.depth, say(line_name(outline, line, full=full))) for line in outline.lines]
-    dressed = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in columns]
-    heading = title(outline)
-    return tree_table(
-        dressed,
-        [*nodes, *((0, name) for name in below)],
-        style.width,
-        title=heading,
-        ellipsis=say("…"),
-    )
+    full = style.full_names
+    nodes = [(line.depth, line_name(outline, line, full=full)) for line in outline.lines]
+    return style.tree_table(columns, [*nodes, *((0, name) for name in below)], title=title(outline))
 
 
 def line_name(outline: Outline, line: OutlineLine, *, full: bool) -> str:

@@ -136,8 +136,10 @@ def pair_header(answer: Answer) -> dict[str, object]:
             {"base": p, "scale": q, "excess": total}
             for (p, q), total in zip(pairs, totals, strict=True)
         ],
-        ENSEMBLE: {
-            "pairs": count,
-            "excess": json_number(float(mean.total[0])) if count else None,
-        },
+        ENSEMBLE: ensemble_json(mean, count),
     }
+
+
+def ensemble_json(mean: Costs, count: int) -> dict[str, object]:
+    """Return the JSON field of the mean excess work over all pairs of measured scales."""
+    return {"pairs": count, "excess": json_number(float(mean.total[0])) if count else None}

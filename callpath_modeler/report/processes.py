@@ -23,7 +23,7 @@ from callpath_modeler.analysis.process_distribution import (
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.process_profile import ProcessProfile
 from callpath_modeler.profile.placement import Topology
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten, wrap
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.table_formats import (
     Cell,
@@ -68,7 +68,7 @@ def process_text(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -
         shown.notes(),
     ]
     lines = [line for part in parts if part for line in ("", *part)]
-    return [part.plain for line in lines[1:] for part in wrap(style.say(line), style.width, "")]
+    return [line.plain for line in style.lines(lines[1:])]
 
 
 def process_sentences(profile: ProcessProfile, *, style: TextStyle = DEFAULT_STYLE) -> list[str]:

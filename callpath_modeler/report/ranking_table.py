@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.calibration import BandCalibration
     from callpath_modeler.analysis.expectations.check import Check
     from callpath_modeler.analysis.optimal_scale import ScalingOptimum
+    from callpath_modeler.analysis.run_time import RunTime
     from callpath_modeler.analysis.verification import Verification
     from callpath_modeler.diagnostics import Finding
 
@@ -227,7 +228,13 @@ def ranking_table(
     for which, name in enumerate(("growth_low", "growth_high")):
         known = [None if end is None else end[which] for end in ends]
         columns[name] = [growth.text(fitted.parameter) if growth else None for growth in known]
-    header = _header(ranking, findings)
+    header = answer_header(
+        ranking,
+        findings,
+        first={"values": "inclusive" if ranking.inclusive else "exclusive"},
+        kind={"by": str(ranking.by)},
+        last={},
+    )
     if check is not None:
         columns |= verdict_columns(check, rows.tolist())
         header["expectations"] = verdict_header(check)
@@ -251,53 +258,65 @@ def ranking_table(
     return Table(columns, dict.fromkeys(united, unit), header)
 
 
-def _header(ranking: Ranking, findings: Sequence[Finding]) -> dict[str, object]:
-    fitted, experiment = ranking.fitted, ranking.fitted.experiment
-    total, low, high = (json_number(number) for number in ranking.total)
+def answer_header(
+    answer: Answer,
+    findings: Sequence[Finding],
+    *,
+    first: Mapping[str, object],
+    kind: Mapping[str, object],
+    last: Mapping[str, object],
+) -> dict[str, object]:
+    """Return the JSON fields of an answer.
+
+    Parameters
+    ----------
+    answer : the answer
+    findings : findings about it
+    first, kind, last : further fields: before the points, after the target, before the fit
+    """
+    fitted = answer.fitted
+    total, low, high = (json_number(number) for number in answer.total)
+    run_time = answer.run_time
     return {
-        **provenance(experiment, findings),
+        **provenance(fitted.experiment, findings),
         "metric": fitted.metric.name,
-        "values": "inclusive" if ranking.inclusive else "exclusive",
+        **first,
         **measured_json(fitted),
-        "target": json_number(ranking.target),
-        "base": ranking.base,
-        "by": str(ranking.by),
-        "basis": ranking.basis,
-        "repetitions": ranking.repetitions,
+        "target": json_number(answer.target),
+        "base": answer.base,
+        **kind,
+        "basis": answer.basis,
+        "repetitions": answer.repetitions,
         "total": {
-            "at_largest": json_number(ranking.total_at_largest),
+            "at_largest": json_number(answer.inputs.whole_at_largest) if answer.has_sums else None,
             "at_target": total,
             "low": low,
             "high": high,
-            "predicted": json_number(ranking.predicted_total),
+            "predicted": json_number(answer.predicted_total),
         },
-        "run_time": run_time_json(ranking),
-        "imbalance": imbalance_json(ranking),
-        "fastest": turning_json(ranking.turning),
+        "run_time": None if run_time is None else run_time_json(run_time),
+        "imbalance": None if run_time is None else _imbalance_json(answer),
+        "fastest": turning_json(answer.turning),
         "unmodelled": {
-            "callpaths": len(ranking.unmodelled),
-            "share": ranking.unmodelled_share if fitted.metric.additive else None,
+            "callpaths": len(answer.unmodelled),
+            "share": answer.unmodelled_share if answer.has_sums else None,
         },
-        **pair_header(ranking),
+        **pair_header(answer),
+        **last,
         "fit": fit_settings(fitted),
     }
 
 
-def imbalance_json(answer: Answer) -> dict[str, object] | None:
-    """Return the cost of the program beyond the sum of its call paths; None = not known."""
-    if answer.run_time is None:
-        return None
+def _imbalance_json(answer: Answer) -> dict[str, object]:
+    """Return the cost of the program beyond the sum of its call paths."""
     return {
         "at_largest": json_number(answer.imbalance_at_largest),
         "at_target": json_number(answer.imbalance),
     }
 
 
-def run_time_json(answer: Answer) -> dict[str, object] | None:
-    """Return the run time at the target and at all measured scales; None if it is not known."""
-    run_time = answer.run_time
-    if run_time is None:
-        return None
+def run_time_json(run_time: RunTime) -> dict[str, object]:
+    """Return the run time at the target and at all measured scales."""
     value, low, high = (json_number(number) for number in run_time.total)
     fitted = run_time.fitted
     return {

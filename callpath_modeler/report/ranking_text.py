@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.bands import deviation
 from callpath_modeler.analysis.causes import NOTHING, Driver
 from callpath_modeler.analysis.excess import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
@@ -27,36 +26,30 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
-    band_text,
-    band_title,
     has_maxima,
     informative,
     max_title,
     ratio_text,
     share_texts,
-    value_titles,
 )
 from callpath_modeler.report.headline import (
     culprit,
     headline,
     left_out,
-    off_by,
     scaling_words,
     sum_notes,
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
-    excess_styles,
-    excess_symbol,
-    excess_texts,
     scales_note,
 )
 from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
 from callpath_modeler.report.ranking_table import growth_range_texts
+from callpath_modeler.report.value_columns import program_cells, value_columns, with_lines_below
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
@@ -80,6 +73,11 @@ _START_UP = frozenset(
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
 
+_ORDER = (
+    *("rank", "base", "measured", "value", "band", "model", "maximum", "imbalance", "share"),
+    *("excess", "growth", "why", "trust", "loss", "own_loss"),
+)
+"""Columns from left to right; those of pairs of scales follow."""
 _FIRST_TO_GO = 7
 """Rank of columns that a narrow table drops first."""
 
@@ -116,8 +114,6 @@ def ranking_text(
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
-    # Characters are replaced before the layout, because replacing them changes widths.
-    say = style.say
     cells = ranking_cells(ranking, rows, others, style=style)
     made = [*cells.values()]
     if verified is not None:
@@ -127,12 +123,10 @@ def ranking_text(
         has_total = ranking.fitted.metric.additive
         blank = bool(len(others)) + ranking.has_imbalance
         made.append(verdict_cells(check, rows.tolist(), blank, has_total=has_total))
-    columns = [replace(c, header=say(c.header), cells=[*map(say, c.cells)]) for c in made]
     below = [[name] for name in lines_below(ranking, others)]
-    paths = [[say(name) for name in path] for path in (*names, *below)]
     named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
     marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
-    body = table(columns, paths, style.width, ellipsis=say("…"), marks=marks[: len(rows)])
+    body = style.table(made, [*names, *below], marks=marks[: len(rows)])
     answer = [
         headline(ranking, style=style),
         *turning_notes(ranking, style=style),
@@ -143,11 +137,11 @@ def ranking_text(
     footer = _footer(ranking, body[0].plain, marks[len(rows) :], invocation, check)
     footer = footer if complete else ["", *footer[-1:]]
     return [
-        *(part for line in answer for part in wrap(say(line), style.width, "bold")),
-        *(wrap(say(context(ranking)), style.width, _GREY) if complete else ()),
+        *style.lines(answer, "bold"),
+        *style.lines([context(ranking)] * complete, _GREY),
         Text(""),
         *body,
-        *(part for line in footer for part in wrap(say(line), style.width, _GREY)),
+        *style.lines(footer, _GREY),
     ]
 
 
@@ -241,89 +235,58 @@ def ranking_cells(
         grows), ``trust``. In a comparison, ``base`` (at the smaller scale), ``loss`` and
         ``own_loss`` (excess work).
     """
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-
-    def text(value: float) -> str:
-        return style.amount(value, unit)
-
-    def band(low: float, high: float) -> str:
-        return band_text(low, high, unit, style=style)
-
-    def sums(values: FloatArray) -> list[float]:
-        total = np.nansum(values[others]) if fitted.metric.additive else np.nan
-        return [float(total)] if len(others) else []
-
-    has_imbalance = ranking.has_imbalance
-    blank = [""] * (bool(len(others)) + has_imbalance)
-    largest, target = [*ranking.at_largest[rows]], [*ranking.value[rows]]
-    beyond, now = [ranking.imbalance_at_largest], [ranking.imbalance]
-    largest += [*sums(ranking.at_largest), *beyond * has_imbalance, ranking.program_at_largest]
-    target += [*sums(ranking.value), *now * has_imbalance, ranking.program_total[0]]
-    said = [*ranking.predicted.value[rows], *sums(ranking.predicted.value)]
-    known = [*ranking.modelled[rows], *sums(ranking.modelled)]
-    off = [signed_percent(v) for v in deviation(np.array(said), np.array(known)).tolist()]
-    off += [*[""] * has_imbalance, off_by(ranking)]
-    of_rows = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
-    excess = [percent(value) for value in of_rows[rows]]
-    # Either all are numbers, or none is, because excess work has no meaning.
-    own = ranking.excess.exclusive
-    excess += [percent(float(own[others].sum()))] if len(others) else []
-    excess += [*[""] * has_imbalance, percent(float(own.sum()))]
-    growth = [
-        text + since
-        for text, since in zip(
-            growth_range_texts(ranking, rows, pretty=not style.ascii_only),
-            from_texts(fitted, ranking.leader[rows]),
-            strict=True,
-        )
-    ]
-    bands = [band(ranking.low[row], ranking.high[row]) for row in rows]
-    trust = map(marks_text, ranking.trust[rows].tolist())
+    fitted = ranking.fitted
+    cells = value_columns(ranking, *ranking.of_rows(rows), inclusive=ranking.inclusive, style=style)
+    growths = growth_range_texts(ranking, rows, pretty=not style.ascii_only)
+    since = from_texts(fitted, ranking.leader[rows])
+    growth = [text + start for text, start in zip(growths, since, strict=True)]
     why = [*map(cause_text, ranking.why(rows))]
-    before = [*np.nan_to_num(ranking.share_at_largest[rows]), *sums(ranking.share_at_largest)]
-    after = [*ranking.share[rows], *sums(ranking.share)]
-    if has_imbalance:
-        before.append(beyond[0] / ranking.program_at_largest)
-        after.append(now[0] / ranking.program_total[0])
-    largest_at, target_at = value_titles(ranking)
     maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
-    of_processes = [*blank, ""]
-    columns = {
-        "rank": TextColumn("#", [*(str(k) for k in _places(ranking, rows)), *blank, ""]),
-        "measured": TextColumn(largest_at, [text(v) for v in largest], droppable=-1),
-        "value": TextColumn(target_at, [text(v) for v in target]),
-        "band": TextColumn(
-            band_title(ranking), [*bands, *blank, band(*ranking.program_total[1:])], droppable=-2
-        ),
-        "model": TextColumn("model", off, droppable=2),
-        "maximum": TextColumn(
-            max_title(fitted), [*map(text, maximum), *of_processes], droppable=_FIRST_TO_GO
-        ),
-        "imbalance": TextColumn(
-            "imbalance", [*map(ratio_text, imbalance), *of_processes], droppable=_FIRST_TO_GO
-        ),
-        "share": TextColumn("share", [*share_texts(ranking, before, after), ""], droppable=5),
-        "excess": TextColumn("excess", excess, droppable=-1 if fitted.ideal else 6),
-        "growth": TextColumn("growth", [*growth, *blank, ""], right=False, droppable=1),
-        "why": TextColumn("why", [*why, *blank, ""], right=False, droppable=4),
-        "trust": TextColumn("trust", [*trust, *blank, ""], droppable=-3),
+    cells |= {
+        "rank": TextColumn("#", [str(k) for k in _places(ranking, rows)]),
+        "growth": TextColumn("growth", growth, right=False, droppable=1),
+        "trust": replace(cells["trust"], cells=[*map(marks_text, ranking.trust[rows].tolist())]),
     }
-    if all(label == NOTHING for label in why):
-        del columns["why"]
-    if ranking.is_comparison:
-        before = [*ranking.at_base[rows], *sums(ranking.at_base)]
-        before += [*[ranking.imbalance_at_base] * has_imbalance, ranking.program_at_base]
-        base = TextColumn(largest_at, [text(v) for v in before], droppable=-1)
-        first, *rest = columns.items()
-        columns = {**dict([first]), "base": base, **dict(rest), **losses_of(ranking, rows, others)}
-    columns |= _pair_columns(ranking, rows, others)
-    if ranking.inclusive or not has_maxima(fitted, ranking.maxima_at_largest[0]):
-        del columns["maximum"], columns["imbalance"]
-    if not fitted.metric.additive:
-        # Values do not add up, so there is neither a total nor a share of it.
-        del columns["share"], columns["excess"]
-        columns = {name: replace(c, cells=c.cells[:-1]) for name, c in columns.items()}
-    return informative(ranking, columns)
+    if any(label != NOTHING for label in why):
+        cells["why"] = TextColumn("why", why, right=False, droppable=4)
+    if not ranking.inclusive and has_maxima(fitted, ranking.maxima_at_largest[0]):
+        maxima = [style.amount(value, fitted.metric.unit) for value in maximum.tolist()]
+        ratios = [*map(ratio_text, imbalance)]
+        cells["maximum"] = TextColumn(max_title(fitted), maxima, droppable=_FIRST_TO_GO)
+        cells["imbalance"] = TextColumn("imbalance", ratios, droppable=_FIRST_TO_GO)
+    columns = {name: cells[name] for name in _ORDER if name in cells}
+    columns = with_lines_below(columns, _cells_below(ranking, others, style=style))
+    return informative(ranking, columns | _pair_columns(ranking, rows, others))
+
+
+def _cells_below(
+    ranking: Ranking, others: IntArray, *, style: TextStyle
+) -> list[Mapping[str, str]]:
+    """Return the cells of `lines_below`, each by name of the column."""
+    lines: list[Mapping[str, str]] = []
+    if len(others):
+        rest, unit = ranking.of_sum(others), ranking.fitted.metric.unit
+        excess = percent(float(rest.excess[0]))
+        lines.append(
+            {
+                "measured": style.amount(float(rest.at_largest[0]), unit),
+                "base": style.amount(float(rest.at_base[0]), unit),
+                "value": style.amount(float(rest.value[0]), unit),
+                "model": signed_percent(float(rest.deviation[0])),
+                "share": share_texts(ranking, rest.share_at_largest.tolist(), rest.share.tolist())[
+                    0
+                ],
+                **dict.fromkeys(("excess", "own_loss"), excess),
+            }
+        )
+    if not ranking.fitted.metric.additive:
+        return lines
+    imbalance, total = program_cells(ranking, style=style)
+    if ranking.has_imbalance:
+        before = ranking.imbalance_at_largest / ranking.program_at_largest
+        after = ranking.imbalance / ranking.program_total[0]
+        lines.append({**imbalance, "share": share_texts(ranking, [before], [after])[0]})
+    return [*lines, total]
 
 
 def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
@@ -347,27 +310,6 @@ def cause_text(label: str) -> str:
         return label
     name = short_name(label.removeprefix(waits))
     return waits + shorten([name], _CAUSE - len(waits))
-
-
-def losses_of(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
-    """Return inclusive and exclusive excess work of a comparison; others have no inclusive one."""
-    own, whole = ranking.excess.exclusive, ranking.excess.inclusive
-    own_doubted, doubted = ranking.doubted
-    name, total = excess_symbol(ranking.fitted), percent(ranking.total_excess)
-    rest = [percent(float(own[others].sum()))] if len(others) else []
-    rest += [""] * ranking.has_imbalance
-    columns = {}
-    for key, title, values, noisy, last in (
-        ("loss", name, whole, doubted, [*[""] * len(rest), total]),
-        ("own_loss", f"own {name}", own, own_doubted, [*rest, ""]),
-    ):
-        columns[key] = TextColumn(
-            title,
-            [*excess_texts(values[rows], noisy[rows]), *last],
-            droppable=-1,
-            styles=[*excess_styles(values[rows]), *[""] * len(last)],
-        )
-    return columns
 
 
 def _places(ranking: Ranking, rows: IntArray) -> list[int]:

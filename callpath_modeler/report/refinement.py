@@ -22,7 +22,7 @@ from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import at_text, beyond
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.ranking_text import context, distinct_names
 from callpath_modeler.report.table_formats import (
     Cell,
@@ -63,36 +63,25 @@ def refinement_text(
     invocation : command lines for the same experiment
     written : name of the filter file; None = it was not written
     """
-    say = style.say
-    lines: list[Text] = []
-
-    def add(text: str, look: str = "") -> None:
-        lines.extend(wrap(say(text), style.width, look))
-
-    add(context(found.ranking), _GREY)
-    lines.append(Text(""))
-    add(_coarse_heading(found), "bold")
+    lines = [*style.lines([context(found.ranking)], _GREY), Text("")]
+    lines += style.lines([_coarse_heading(found)], "bold")
     if found.coarse:
         lines += _coarse_table(found, found.coarse[:top], style)
         lines += _others(len(found.coarse) - top, style)
     lines.append(Text(""))
     excluded = found.excluded
     kept = [each for each in found.small if each.kept is not None]
-    add(_filter_heading(found), "bold")
+    lines += style.lines([_filter_heading(found)], "bold")
     if excluded:
         lines += _function_table(excluded[:top], style)
         lines += _others(len(excluded) - top, style)
     if kept:
-        lines.append(Text(""))
-        add("Small and frequent functions that the filter keeps:", "bold")
+        heading = "Small and frequent functions that the filter keeps:"
+        lines += [Text(""), *style.lines([heading], "bold")]
         lines += _function_table(kept[:top], style)
         lines += _others(len(kept) - top, style)
-    lines.append(Text(""))
-    lines += _overhead(found, style)
-    lines.append(Text(""))
-    for note in _notes(found, invocation, written):
-        add(note, _GREY)
-    return lines
+    lines += [Text(""), *_overhead(found, style), Text("")]
+    return lines + style.lines(_notes(found, invocation, written), _GREY)
 
 
 def _others(count: int, style: TextStyle) -> list[Text]:
@@ -113,11 +102,10 @@ def _coarse_table(found: Refinement, coarse: Sequence[CoarsePath], style: TextSt
     tree = found.ranking.fitted.experiment.tree
     columns = [
         TextColumn("share", [percent(path.share) for path in coarse]),
-        TextColumn("why", [style.say(coarse_reason(path)) for path in coarse], right=False),
+        TextColumn("why", [coarse_reason(path) for path in coarse], right=False),
     ]
     rows = np.array([path.row for path in coarse], np.intp)
-    names = distinct_names(tree, rows, full=style.full_names)
-    return table(columns, [[*map(style.say, path)] for path in names], style.width)
+    return style.table(columns, distinct_names(tree, rows, full=style.full_names))
 
 
 def coarse_reason(path: CoarsePath) -> str:
@@ -167,7 +155,7 @@ def _function_table(functions: Sequence[SmallFunction], style: TextStyle) -> lis
         name if count[name] == 1 else each.region.name
         for name, each in zip(names, functions, strict=True)
     ]
-    return table(columns, [[style.say(name)] for name in shown], style.width, title="function")
+    return style.table(columns, [[name] for name in shown], title="function")
 
 
 def kept_reason(function: SmallFunction) -> str:
@@ -185,7 +173,6 @@ def _overhead(found: Refinement, style: TextStyle) -> list[Text]:
     at = f"{fitted.parameter} = {parameter_value(float(fitted.points[-1]))}"
     cost = style.interval(found.cost.low, found.cost.high, "s")
     heading = f"Estimated overhead per process at {at}, if a visit costs {cost} (--visit-cost):"
-    lines = wrap(style.say(heading), style.width, "bold")
     before = (found.visits, found.most_visits)
     after = (found.visits_after, found.most_visits_after)
     visits = [quantity(each[0], "1") for each in (before, after)]
@@ -196,7 +183,8 @@ def _overhead(found: Refinement, style: TextStyle) -> list[Text]:
         TextColumn("mean of processes", mean),
         TextColumn("largest, at most", most, droppable=1),
     ]
-    return [*lines, *table(columns, [["before"], ["after"]], style.width, title="")]
+    body = style.table(columns, [["before"], ["after"]], title="")
+    return [*style.lines([heading], "bold"), *body]
 
 
 def _cost_text(found: Refinement, visits: float, style: TextStyle) -> str:

@@ -14,7 +14,7 @@ from callpath_modeler.analysis.verification import FROM
 from callpath_modeler.history.prediction_scores import MarkScore, Scoreboard, ScoredPrediction
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.columns import amount_text, band_text
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, table
 from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.report.verification import calibration_header
 from callpath_modeler.units import (
@@ -154,14 +154,11 @@ def scores_text(found: Scoreboard, store: Path, top: int, style: TextStyle) -> l
     top : number of call paths that are listed
     """
     say = style.say
-    lines = wrap(say(score_verdict(found)), style.width, "bold")
-    lines += [
-        part for line in score_remarks(found, store) for part in wrap(say(line), style.width, "dim")
-    ]
+    lines = style.lines([score_verdict(found)], "bold")
+    lines += style.lines(score_remarks(found, store), "dim")
     if not found.cases:
         return lines
-    for case in reversed(found.cases):
-        lines += wrap(say(case_text(case, style)), style.width)
+    lines += style.lines(case_text(case, style) for case in reversed(found.cases))
     scores = [score_marks_cells(each) for each in found.marks if each.predictions]
     columns = [
         TextColumn(title, [say(cells[k]) for cells in scores])
@@ -177,7 +174,7 @@ def scores_text(found: Scoreboard, store: Path, top: int, style: TextStyle) -> l
     columns = [
         TextColumn(
             title,
-            [say(each[k]) for each in cells],
+            [each[k] for each in cells],
             right=title != "holds",
             droppable=1 if title in {"trust", "error"} else 0,
             styles=["bold" if each[k] == "NO" else "" for each in cells],
@@ -186,12 +183,11 @@ def scores_text(found: Scoreboard, store: Path, top: int, style: TextStyle) -> l
     ]
     scales = [parameter_value(case.prediction.scale) for case, _ in shown]
     columns.insert(0, TextColumn(found.cases[-1].prediction.parameter, scales))
-    paths = [[say(case.callpaths[row])] for case, row in shown]
-    lines += [Text(""), *table(columns, paths, style.width, ellipsis=say("…"))]
+    lines += [Text(""), *style.table(columns, [[case.callpaths[row]] for case, row in shown])]
     if len(rows) > len(shown):
         lines.append(Text(f"{counted(len(rows) - len(shown), 'other')}: -n all", style="dim"))
     note = f"call paths with at least {percent(FROM, 1)} of the measured {found.metric}"
-    return [*lines, *wrap(say(note), style.width, "dim")]
+    return [*lines, *style.lines([note], "dim")]
 
 
 def scores_table(found: Scoreboard, top: int | None = None) -> Table:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from callpath_modeler.analysis.bands import Total
+from callpath_modeler.analysis.node_values import Columns, NodeAnswer
 from callpath_modeler.analysis.pair_forecast import ViewForecast
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, outermost
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.views import View, ViewKind
+from callpath_modeler.report.curve import sketch
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten
-from callpath_modeler.units import percent
+from callpath_modeler.units import parameter_value, percent
 
 _TITLE = 100
 """Width of a call path, in cells."""
@@ -27,7 +33,7 @@ _CHAIN = 200
 
 
 @dataclass(frozen=True, eq=False)
-class ViewNode:
+class ViewNode(Generic[Columns]):
     """A node, or siblings that share a line.
 
     Attributes
@@ -44,6 +50,24 @@ class ViewNode:
     nodes: Rows
     inclusive: bool
     style: TextStyle = DEFAULT_STYLE
+
+    @cached_property
+    def values(self) -> tuple[Columns, Columns]:
+        """Exclusive and inclusive values, each [1]."""
+        forecast = cast("NodeAnswer[Columns]", self.forecast)
+        if len(self.nodes) == 1:
+            return forecast.of_nodes(self.view, self.nodes)
+        return forecast.of_siblings(self.view, self.nodes)
+
+    @property
+    def main(self) -> Columns:
+        """The leading values, [1]."""
+        return self.values[self.inclusive]
+
+    @property
+    def alone(self) -> int | None:
+        """The call path; None = several, whose slowest processes may differ."""
+        return int(self.own_rows[0]) if len(self.own_rows) == 1 else None
 
     @cached_property
     def own_rows(self) -> Rows:
@@ -114,6 +138,47 @@ class ViewNode:
         """Return the files and lines of the first functions of the node."""
         places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
         return [f"source {place}" for place in sorted(places)]
+
+    def surroundings(self, costs: Costs, note: str = "") -> list[str]:
+        """Return the neighbours with their parts of `costs`, and the places in the source.
+
+        Parameters
+        ----------
+        costs : one column
+        note : what the parts are of, if there are any
+        """
+        callers, callees = self.neighbours(costs)
+        note *= "%" in callees
+        return [f"called by {callers}", f"calls {callees}{note}", *self.sites(), *self.places()]
+
+    def series(self, points: FloatArray, values: Iterable[float], unit: str) -> str:
+        """Return values at points as text: ``8: 1.2 s, 16: 1.3 s``."""
+        pairs = zip(points.tolist(), values, strict=True)
+        return ", ".join(f"{parameter_value(p)}: {self.style.amount(v, unit)}" for p, v in pairs)
+
+    def drawn(
+        self,
+        fitted: Fitted,
+        rows: Rows,
+        target: float,
+        *,
+        room: int,
+        height: int,
+        at_target: Total = (np.nan,) * 3,
+        measured: bool = False,
+    ) -> list[str]:
+        """Return a chart of some call paths.
+
+        Parameters
+        ----------
+        fitted, rows, target, at_target, measured : as for `sketch`
+        room, height : size of the plotting area, in terminal cells
+        """
+        from callpath_modeler.report.chart import draw  # drawn after the first screen
+
+        curve = sketch(fitted, rows, target, at_target, measured=measured, count=2 * room)
+        unit, name, style = fitted.metric.unit, fitted.parameter, self.style
+        return draw(curve, unit, parameter=name, width=room, height=height, style=style)
 
     def neighbours(self, costs: Costs) -> tuple[str, str]:
         """Return the callers and the callees of the call paths, each with its part of `costs`."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.node_values import NodeValues
-from callpath_modeler.analysis.trust import is_unknown, marks_text
+from callpath_modeler.analysis.trust import is_unknown
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT
@@ -20,11 +19,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
-    band_text,
-    band_title,
     informative,
-    share_texts,
-    value_titles,
 )
 from callpath_modeler.report.headline import (
     at_text,
@@ -32,19 +27,15 @@ from callpath_modeler.report.headline import (
     known_notes,
     left_out,
     model_notes,
-    off_by,
     sum_notes,
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
     comparison_sentence,
-    excess_styles,
-    excess_symbol,
-    excess_texts,
     scales_note,
 )
 from callpath_modeler.report.outlined_view import (
@@ -56,30 +47,28 @@ from callpath_modeler.report.outlined_view import (
 )
 from callpath_modeler.report.pair_columns import (
     pair_cells,
-    pair_header,
     pair_note,
     pair_text_columns,
 )
-from callpath_modeler.report.ranking_table import (
-    fit_settings,
-    imbalance_json,
-    measured_json,
-    run_time_json,
-    turning_json,
-)
+from callpath_modeler.report.ranking_table import answer_header
 from callpath_modeler.report.ranking_text import points_text, scaling_text
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.report.value_columns import program_cells, value_columns, with_lines_below
 from callpath_modeler.units import (
     counted,
     percent,
-    signed_percent,
 )
 
 _GREY = "dim"
+_ORDER = (
+    *("base", "measured", "value", "band", "model", "other", "share", "excess", "growth", "trust"),
+    *("loss", "own_loss"),
+)
+"""Columns from left to right."""
 
 
 @dataclass(frozen=True, eq=False)
-class ForecastView(ViewOfForecast):
+class ForecastView(ViewOfForecast[NodeValues]):
     """A forecast in one of the three views.
 
     Attributes
@@ -90,16 +79,6 @@ class ForecastView(ViewOfForecast):
 
     forecast: Answer
     request: ViewRequest
-
-    @property
-    def leads(self) -> Costs:
-        """The values that the hot path follows."""
-        return self.forecast.leads
-
-    @cached_property
-    def values(self) -> tuple[NodeValues, NodeValues]:
-        """Exclusive and inclusive values, each [lines]."""
-        return self.forecast.of_outline(self.outline)
 
 
 def _growths(forecast: Answer, values: NodeValues, *, pretty: bool = False) -> list[str | None]:
@@ -141,39 +120,14 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     }
     united = [name for name in numbers if name.startswith(("value", "low", "high", "predicted"))]
     units = dict.fromkeys(united, fitted.metric.unit)
-    return Table({**columns, **numbers, **flags}, units, _header(shown, findings))
-
-
-def _header(shown: ForecastView, findings: Sequence[Finding]) -> dict[str, object]:
-    forecast, fitted = shown.forecast, shown.forecast.fitted
-    total, low, high = (json_number(number) for number in forecast.total)
-    return {
-        **provenance(fitted.experiment, findings),
-        "metric": fitted.metric.name,
-        **measured_json(fitted),
-        "target": json_number(forecast.target),
-        "base": forecast.base,
-        "view": str(shown.request.kind),
-        "basis": forecast.basis,
-        "repetitions": forecast.repetitions,
-        "total": {
-            "at_largest": json_number(forecast.inputs.whole_at_largest),
-            "at_target": total,
-            "low": low,
-            "high": high,
-            "predicted": json_number(forecast.predicted_total),
-        },
-        "run_time": run_time_json(forecast),
-        "imbalance": imbalance_json(forecast),
-        "fastest": turning_json(forecast.turning),
-        "unmodelled": {
-            "callpaths": len(forecast.inputs.unmodelled),
-            "share": forecast.inputs.unmodelled_share,
-        },
-        **pair_header(forecast),
-        **view_header(shown),
-        "fit": fit_settings(fitted),
-    }
+    header = answer_header(
+        shown.forecast,
+        findings,
+        first={},
+        kind={"view": str(shown.request.kind)},
+        last=view_header(shown),
+    )
+    return Table({**columns, **numbers, **flags}, units, header)
 
 
 def views_text(
@@ -190,18 +144,17 @@ def views_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
-    say = style.say
     columns = _columns(shown, style=style)
     body = tree_lines(shown.outline, columns, style=style, below=lines_below(shown))
-    answer = [
-        _verdict(shown, style=style),
-        *turning_notes(shown.forecast, style=style),
+    turning = turning_notes(shown.forecast, style=style)
+    return [
+        *style.lines([_verdict(shown, style=style), *turning], "bold"),
+        *style.lines([_context(shown)], _GREY),
+        Text(""),
+        *body,
+        Text(""),
+        *style.lines(_footer(shown, invocation, body[0].plain, style=style), _GREY, "  "),
     ]
-    head = [part for line in answer for part in wrap(say(line), style.width, "bold")]
-    lines = [*head, *wrap(say(_context(shown)), style.width, _GREY), Text(""), *body, Text("")]
-    for line in _footer(shown, invocation, body[0].plain, style=style):
-        lines += wrap(say(line), style.width, _GREY, indent="  ")
-    return lines
 
 
 def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
@@ -254,15 +207,9 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     own, whole = shown.values
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
     below = lines_below(shown)
-    last = _cells_below(shown, style=style)[-len(below) :]
-    columns = [
-        replace(
-            column,
-            cells=[*column.cells, *(texts.get(name, "") for texts in last)],
-            styles=[*column.styles, *[""] * len(below)] if column.styles else (),
-        )
-        for name, column in cells.items()
-    ]
+    is_whole = shown.outline.start == ROOT
+    cells_below = program_cells(forecast, style=style) if is_whole else ({}, {})
+    columns = [*with_lines_below(cells, cells_below[-len(below) :]).values()]
     kind = 1 if shown.inclusive else 0
 
     def pairs_below(costs: Costs) -> list[FloatArray]:
@@ -285,27 +232,6 @@ def lines_below(shown: ForecastView) -> list[str]:
     """Return the names of the lines below those of nodes."""
     is_whole = shown.outline.start == ROOT
     return [*["imbalance"] * (is_whole and shown.forecast.has_imbalance), "total"]
-
-
-def _cells_below(shown: ForecastView, *, style: TextStyle) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the cells of the imbalance and of the total, by name of the column."""
-    forecast, unit = shown.forecast, _unit(shown)
-    if shown.outline.start != ROOT:
-        return {}, {}
-    total = {
-        "measured": style.amount(forecast.program_at_largest, unit),
-        "base": style.amount(forecast.program_at_base, unit),
-        "value": style.amount(forecast.program_total[0], unit),
-        "band": band_text(*forecast.program_total[1:], unit, style=style),
-        "model": off_by(forecast),
-        **dict.fromkeys(("excess", "loss"), percent(forecast.total_excess)),
-    }
-    imbalance = {
-        "measured": style.amount(forecast.imbalance_at_largest, unit),
-        "base": style.amount(forecast.imbalance_at_base, unit),
-        "value": style.amount(forecast.imbalance, unit),
-    }
-    return imbalance, total
 
 
 def value_cells(
@@ -332,56 +258,14 @@ def value_cells(
         ``trust``, as far as `informative` keeps them. In a comparison, ``base`` (at the smaller
         scale), ``loss`` and ``own_loss`` (excess work).
     """
-    unit = forecast.fitted.metric.unit
-    main, other = (whole, own) if inclusive else (own, whole)
-
-    def texts(values: FloatArray) -> list[str]:
-        return [style.amount(value, unit) for value in values.tolist()]
-
-    ends = zip(main.low.tolist(), main.high.tolist(), strict=True)
-    bands = [band_text(low, high, unit, style=style) for low, high in ends]
-    before, after = np.nan_to_num(main.share_at_largest).tolist(), main.share.tolist()
+    main = whole if inclusive else own
+    cells = value_columns(forecast, own, whole, inclusive=inclusive, style=style)
     growth = [text or "" for text in _growths(forecast, main, pretty=not style.ascii_only)]
-    off = main.deviation.tolist()
-    largest, target = value_titles(forecast)
-    columns = {
-        "measured": TextColumn(largest, texts(main.at_largest), droppable=-1),
-        "value": TextColumn(target, texts(main.value)),
-        "band": TextColumn(band_title(forecast), bands, droppable=-2),
-        "model": TextColumn("model", [signed_percent(v) for v in off], droppable=2),
-        "other": TextColumn("own" if inclusive else "inclusive", texts(other.value), droppable=6),
-        "share": TextColumn("share", share_texts(forecast, before, after), droppable=4),
-        "excess": TextColumn(
-            "excess",
-            [percent(v) for v in main.excess.tolist()],
-            droppable=-1 if forecast.fitted.ideal else 5,
-        ),
-        "growth": TextColumn("growth", growth, right=False, droppable=1),
-        "trust": TextColumn("trust", [*map(marks_text, main.trust)], droppable=-3),
-    }
+    if forecast.fitted.metric.additive:
+        cells["growth"] = TextColumn("growth", growth, right=False, droppable=1)
     if np.isinf(forecast.target):
-        del columns["trust"]
-    if not forecast.fitted.metric.additive:
-        for name in ("share", "excess", "growth"):
-            del columns[name]
-    if forecast.is_comparison:
-        base = TextColumn(largest, texts(main.at_base), droppable=-1)
-        columns = {"base": base, **columns, **_loss_columns(forecast, own, whole)}
-    return informative(forecast, columns)
-
-
-def _loss_columns(forecast: Answer, own: NodeValues, whole: NodeValues) -> dict[str, TextColumn]:
-    """Return inclusive and exclusive excess work of lines; a narrow table keeps both."""
-    name = excess_symbol(forecast.fitted)
-    return {
-        key: TextColumn(
-            title,
-            excess_texts(values.excess, values.doubted),
-            droppable=-1,
-            styles=excess_styles(values.excess),
-        )
-        for key, title, values in (("loss", name, whole), ("own_loss", f"own {name}", own))
-    }
+        del cells["trust"]
+    return informative(forecast, {name: cells[name] for name in _ORDER if name in cells})
 
 
 def _unit(shown: ForecastView) -> str:

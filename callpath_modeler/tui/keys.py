@@ -11,15 +11,17 @@ from textual.binding import Binding, BindingType
 
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 
-MOVES: tuple[BindingType, ...] = (
-    Binding("up,k", "move(-1)"),
-    Binding("down,j", "move(1)"),
+ARROWS: tuple[BindingType, ...] = (
+    Binding("up", "move(-1)"),
+    Binding("down", "move(1)"),
     Binding("pageup", "page(-1)"),
     Binding("pagedown", "page(1)"),
     Binding("home", "move(-1000000000)"),
     Binding("end", "move(1000000000)"),
 )
-"""Keys that move in lists: they call `action_move` and `action_page`."""
+"""Keys without letters that move in lists: they call `action_move` and `action_page`."""
+MOVES: tuple[BindingType, ...] = (*ARROWS, Binding("k", "move(-1)"), Binding("j", "move(1)"))
+"""The same with letters."""
 
 _ACTIONS = (
     ("q,ctrl+c,ctrl+q", "quit"),

@@ -18,6 +18,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.layout import TextStyle, wrap
 from callpath_modeler.report.listing import Listing, ListingEntry
+from callpath_modeler.tui.keys import ARROWS
 from callpath_modeler.tui.screens import ChoiceScreen
 from callpath_modeler.units import setting_text
 
@@ -89,12 +90,7 @@ class MetricList(ChoiceScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "move(-1)"),
-        Binding("down", "move(1)"),
-        Binding("pageup", "page(-1)"),
-        Binding("pagedown", "page(1)"),
-        Binding("home", "move(-1000000000)"),
-        Binding("end", "move(1000000000)"),
+        *ARROWS,
         Binding("enter", "choose"),
         Binding("escape", "leave"),
     ]

@@ -14,20 +14,18 @@ from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.pair_forecast import PairForecast, PairInputs
+from callpath_modeler.analysis.pair_forecast import PairForecast
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.formula_node import FormulaNodeReport
 from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten, wrap
 from callpath_modeler.report.measured_only import excess_symbol, wanted
-from callpath_modeler.report.node import NodeReport
+from callpath_modeler.report.node import FormulaNodeReport, NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.source_text import SourceFiles
-from callpath_modeler.tui.pair_head import pair_answer, pair_notes, pair_title
 from callpath_modeler.tui.session import Session
-from callpath_modeler.units import parameter_value, percent
+from callpath_modeler.units import counted, parameter_value, percent, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.report.difference_node import DifferenceReport
@@ -41,6 +39,9 @@ _SLIDER = 24
 _SOURCE_LINES, _LEAST_SOURCE = 5, 3
 _LEAST_TITLE = 40
 """Least width of a call path next to other text, in cells; else it has its own line."""
+_NOISE_UNKNOWN = "noise not known: no repetitions, no models"
+_LEAST_NAME = 6
+"""Least width of the name of an experiment, in cells."""
 
 
 def head(
@@ -61,10 +62,10 @@ def head(
     values = "inclusive" if session.leads_inclusive else "exclusive"
     shown = f"{fitted.metric.name}, {values}"
     if isinstance(forecast, PairForecast):
-        if cell_len(pair_title(forecast, shown)) > width - len(kinds) - 3:
+        if cell_len(_pair_title(forecast, shown)) > width - len(kinds) - 3:
             kinds = _kinds(session, brief=True)
         room = width - len(kinds) - 3
-        what = pair_title(forecast, shown, room)
+        what = _pair_title(forecast, shown, room)
     else:
         room = width - len(kinds) - 3
         what = shorten([f"{fitted.experiment.name} · {shown}"], room, "…")
@@ -75,7 +76,7 @@ def head(
         room = width // (8 if isinstance(forecast, PairForecast) else 4)
         line.append(slider(session, target, min(_SLIDER, room), style=style), "not bold")
     if isinstance(forecast, PairForecast):
-        parts = pair_answer(forecast, target, style=style)
+        parts = _pair_answer(forecast, target, style=style)
     else:
         parts = [*_answer(forecast, target, style=style), *omissions(fitted.experiment)]
     for part in parts:
@@ -130,6 +131,53 @@ def _answer(forecast: Answer, target: float, *, style: TextStyle) -> list[str]:
     if not forecast.has_bands:
         value += " (band: working …)"
     return [value, *how]
+
+
+def _pair_title(forecast: PairForecast, shown: str, room: int | None = None) -> str:
+    """Return the names of both experiments and the shown values.
+
+    Parameters
+    ----------
+    forecast : the two experiments
+    shown : the shown values
+    room : width in terminal cells, for which the longer name is shortened first; None = any
+    """
+    names = list(forecast.inputs.names)
+    whole = f"base {names[0]} · new {names[1]} · {shown}"
+    if room is None or cell_len(whole) <= room:
+        return whole
+    free = room - cell_len(f"base  · new  · {shown}")
+    for this, other in ((0, 1), (1, 0)):
+        least = max(_LEAST_NAME, free // 2, free - cell_len(names[other]))
+        names[this] = shorten([names[this]], least, "…")
+    return f"base {names[0]} · new {names[1]} · {shown}"
+
+
+def _pair_answer(forecast: PairForecast, target: float, *, style: TextStyle) -> list[str]:
+    """Return the totals of both and their difference, the leading scale first."""
+    if forecast.target != target:
+        return ["working …"]
+    # One experiment needs none of the modules that compare two.
+    from callpath_modeler.report.diff import known_by, total_texts
+
+    found, parts = forecast.found[0], list[str]()
+    for changes in found.answers:
+        amounts, by, band = total_texts(found, changes, style)
+        how = known_by(found, changes, style)
+        if parts:
+            parts.append(f"at {setting_text(changes.at)}: {amounts}, {by} ({how})")
+        else:
+            parts += [amounts, how, by, *([f"({band})"] if band else [])]
+    return parts
+
+
+def _pair_notes(forecast: PairForecast) -> list[str]:
+    """Return the meaning of marks, and what the totals leave out."""
+    found, notes = forecast.found[0], list[str]()
+    left_out = int(found.left_out.sum()) if found.changes is found.predicted else 0
+    if left_out:
+        notes.append(f"{counted(left_out, 'call path')} not predicted, in neither total")
+    return [*notes, "~ noise may explain it" if found.can_tell else _NOISE_UNKNOWN]
 
 
 def slider(session: Session, target: float, width: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
@@ -342,8 +390,8 @@ def status(session: Session, message: str, width: int, *, style: TextStyle = DEF
     forecast, known = session.forecast, session.forecast.inputs
     if isinstance(forecast, Answer) and (turning := forecast.turning):
         parts.append(f"fastest {fastest_at(forecast.fitted, turning)}")
-    if isinstance(known, PairInputs):
-        parts += pair_notes(session)
+    if isinstance(forecast, PairForecast):
+        parts += _pair_notes(forecast)
     elif known.fitted.is_measured_only:
         parts.append(wanted(known.fitted, "press b"))
     elif len(known.unmodelled):

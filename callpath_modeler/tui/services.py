@@ -64,7 +64,7 @@ class BrowserServices:
     models_of: Callable[[str, str], Fitted]
     runs_of: Callable[[str], Experiment]
     target_of: Callable[[str, Fitted], float]
-    command: Callable[[ViewRequest, AnswerInputs | PairInputs, float], str]
+    command: Callable[[ViewRequest, AnswerInputs, float], str]
     save: Callable[[ViewForecast, ViewRequest, Path], str]
     compare: Callable[[str, Fitted, bool], PairInputs]
     check: Callable[[str, ViewForecast], CommandAnswer]

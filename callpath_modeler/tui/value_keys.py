@@ -7,13 +7,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import (
     PairForecast,
     PairInputs,
     ViewForecast,
-    pair_forecast,
+    values_at,
 )
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
@@ -108,14 +107,14 @@ class ValueKeys(BrowserFrame):
         self._message = f"values are {other}; p shows {self._other_basis} values"
         self._foresee(known, self.target)
 
-    def _foresee(self, inputs: AnswerInputs | PairInputs, target: float) -> None:
+    def _foresee(self, inputs: AnswerInputs, target: float) -> None:
         """Predict at a target, at once or in a thread while the screen stays."""
         inputs = inputs.with_basis(predicted=self._predicted)
         is_small = self._is_small
         if isinstance(inputs, PairInputs):
             is_small = len(inputs.pair.tree) <= _PAIRS_AT_ONCE
         if is_small:
-            self._show_forecast(PreparedForecast(_values_at(inputs, target, bands=True)))
+            self._show_forecast(PreparedForecast(values_at(inputs, target)))
             return
 
         session = self.session
@@ -140,7 +139,7 @@ class ValueKeys(BrowserFrame):
         if not made.has_bands:
             self._foresee(made.inputs, made.target)
 
-    def _inputs_of(self, metric: str, pair: str) -> AnswerInputs | PairInputs:
+    def _inputs_of(self, metric: str, pair: str) -> AnswerInputs:
         """Return the values of a metric: of one experiment, or of two if these are compared."""
         fitted = self._given.models_of(metric, pair)
         if self._other:
@@ -181,7 +180,7 @@ class ValueKeys(BrowserFrame):
             target = float(ends[-1]) if known.fitted.is_measured_only else self._target_of_all
             if typed and "," not in typed[0]:
                 target = self._given.target_of(typed[0], known.fitted)
-            return _values_at(known, target, bands=self._is_small)
+            return values_at(known, target, bands=self._is_small)
 
         def show(made: ViewForecast) -> None:
             if not self._pair and not self.session.forecast.fitted.is_measured_only:
@@ -213,7 +212,7 @@ class ValueKeys(BrowserFrame):
         self._message = f"{other}: comparing …"
 
         def load() -> Session:
-            made = pair_forecast(self._given.compare(other, shown, predicted), target)
+            made = values_at(self._given.compare(other, shown, predicted), target)
             before = self.session.shortly()
             request = ViewRequest(
                 kind=before.kind,
@@ -281,13 +280,6 @@ class ValueKeys(BrowserFrame):
 
         def load() -> ViewForecast:
             inputs = self._inputs_of(name, self._pair)
-            return _values_at(inputs, self.target, bands=self._is_small)
+            return values_at(inputs, self.target, bands=self._is_small)
 
         self._load(load, lambda made: self._show_values(made, name))
-
-
-def _values_at(inputs: AnswerInputs | PairInputs, target: float, *, bands: bool) -> ViewForecast:
-    """Return the values at a target; `bands` = with the bands of one experiment."""
-    if isinstance(inputs, PairInputs):
-        return pair_forecast(inputs, target)
-    return answer_at(inputs, target, bands=bands)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.numerals import decimal_of
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell as TableCell
 from callpath_modeler.report.table_formats import Table
 from callpath_modeler.units import counted, parameter_value
@@ -182,7 +182,6 @@ def repetitions_text(found: Sequence[CellRepetitions], style: TextStyle) -> list
     if unmet:
         verb = "does" if unmet == 1 else "do"
         said += f" {unmet} of them {verb} not meet all criteria: measure more repetitions."
-    lines = [*wrap(style.say(said), style.width, "bold"), Text("")]
     columns = [
         TextColumn("size", [parameter_value(each.cell.size) for each in found]),
         TextColumn("nrep", [str(each.largest.count) for each in found]),
@@ -190,6 +189,6 @@ def repetitions_text(found: Sequence[CellRepetitions], style: TextStyle) -> list
         TextColumn("p", [str(each.processes) for each in found], droppable=1),
         TextColumn("mpiruns", [str(each.mpiruns) for each in found], droppable=2),
     ]
-    names = [[style.say(f"{each.library} {each.cell.function}".strip())] for each in found]
-    dots = style.say("…")
-    return [*lines, *table(columns, names, style.width, title="function", ellipsis=dots)]
+    names = [[f"{each.library} {each.cell.function}".strip()] for each in found]
+    body = style.table(columns, names, title="function")
+    return [*style.lines([said], "bold"), Text(""), *body]

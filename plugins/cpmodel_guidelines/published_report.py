@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Campaign
@@ -69,9 +69,7 @@ def published_text(
 ) -> list[Text]:
     """Return the counts of each library and number of processes, and all violations."""
     first, *others = published_headline(campaign, checks)
-    lines = wrap(style.say(first), style.width, "bold")
-    for told in others:
-        lines += wrap(style.say(told), style.width, "dim")
+    lines = style.lines([first], "bold") + style.lines(others, "dim")
     found = [each for each in checks if each.significance]
     if not found:
         return lines
@@ -81,6 +79,5 @@ def published_text(
         TextColumn("p", [str(each.processes) for each in found]),
         TextColumn("medians in s", [each.description for each in found], right=False, droppable=1),
     ]
-    names = [[style.say(f"{each.library} {each.function}".strip())] for each in found]
-    dots = style.say("…")
-    return [*lines, Text(""), *table(columns, names, style.width, title="guideline", ellipsis=dots)]
+    names = [[f"{each.library} {each.function}".strip()] for each in found]
+    return [*lines, Text(""), *style.table(columns, names, title="guideline")]

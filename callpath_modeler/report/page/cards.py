@@ -46,7 +46,7 @@ from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.processes import processes_part
 from callpath_modeler.report.page.ranking import coloured, trust_text
 from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
-from callpath_modeler.report.ranking_text import losses_of
+from callpath_modeler.report.value_columns import loss_columns
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _GRID = 72
@@ -175,10 +175,8 @@ def _prediction(ranking: Ranking, row: int) -> Html:
 def _lost(ranking: Ranking, row: int) -> list[str]:
     """Return the value at the smaller scale and the excess work of a comparison."""
     fitted, name = ranking.fitted, excess_symbol(ranking.fitted)
-    cells = {
-        key: coloured(column, 0)
-        for key, column in losses_of(ranking, np.array([row]), np.array([], np.intp)).items()
-    }
+    losses = loss_columns(ranking, *ranking.of_rows(np.array([row])))
+    cells = {key: coloured(column, 0) for key, column in losses.items()}
     before = quantity(float(ranking.at_base[row]), fitted.metric.unit)
     return [
         f"{before} at {at_text(fitted, ranking.base)}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.printable import printable
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
@@ -81,13 +81,12 @@ def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
     for name, time in zip(names, found.times, strict=True):
         lines.append(f"{name}: {style.amount(time.seconds, 's')}{_parts(time)}")
     lines += _beside(found, style)
-    text = [part for line in lines for part in wrap(style.say(line), style.width)]
+    text = style.lines(lines)
     shown = found.times[0].lines
     if shown:
         columns = _columns(found, names, style)
-        labels = [[style.say(call_text(one.shape))] for one in shown]
-        ellipsis = style.say("…")
-        text += [Text(), *table(columns, labels, style.width, title="call", ellipsis=ellipsis)]
+        labels = [[call_text(one.shape)] for one in shown]
+        text += [Text(), *style.table(columns, labels, title="call")]
     return text
 
 
@@ -156,7 +155,7 @@ def simulated_text(found: Simulated, style: TextStyle) -> list[Text]:
             f"collectives of {found.selector}"
         )
     lines += _compared(found.told, found.seconds, found.changes, style)
-    text = [part for line in lines for part in wrap(style.say(line), style.width)]
+    text = style.lines(lines)
     for name, run in zip(found.platforms, found.runs, strict=True):
         if run.said:
             heading = [f"{printable(name)}:"] if len(found.runs) > 1 else []

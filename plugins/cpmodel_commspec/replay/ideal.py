@@ -20,7 +20,7 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.printable import printable
-from callpath_modeler.report.layout import TextColumn, TextStyle, tree_table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import percent
 from cpmodel_commspec.operations import Traced
@@ -107,7 +107,6 @@ def trace_efficiency_text(found: Sequence[TraceEfficiency], style: TextStyle) ->
         f"{program}: parallel efficiency {percent(factors['parallel_efficiency'], 1)} at p = "
         f"{last.processes}; the lowest factor is {label}, {percent(factors[least], 1)}"
     )
-    lines = [*wrap(style.say(head), style.width, "bold"), Text()]
     columns = [
         TextColumn(
             f"p={one.processes}",
@@ -117,11 +116,9 @@ def trace_efficiency_text(found: Sequence[TraceEfficiency], style: TextStyle) ->
         for one in found
     ]
     nodes = [(depth, text) for _, text, depth in _FACTORS]
-    lines += tree_table(columns, nodes, style.width, title="factor", ellipsis=style.say("…"))
-    lines.append(Text())
-    for text in _notes(found, style):
-        lines += wrap(style.say(text), style.width, "dim", indent="  ")
-    return lines
+    body = style.tree_table(columns, nodes, title="factor")
+    notes = style.lines(_notes(found, style), "dim", "  ")
+    return [*style.lines([head], "bold"), Text(), *body, Text(), *notes]
 
 
 def _notes(found: Sequence[TraceEfficiency], style: TextStyle) -> list[str]:

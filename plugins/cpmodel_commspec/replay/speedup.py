@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.report.layout import TextStyle, wrap
+from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import Table
 from callpath_modeler.units import factor_text, percent, signed_percent
 from cpmodel_commspec.replay.run_time import mean_computation
@@ -97,7 +97,7 @@ def estimate_text(found: Estimate, style: TextStyle) -> list[Text]:
             "This is an upper bound for faster computation: waiting for ranks that compute longer "
             "gets shorter, too."
         )
-    return [part for line in lines for part in wrap(style.say(line), style.width)]
+    return style.lines(lines)
 
 
 def estimate_table(found: Estimate) -> Table:

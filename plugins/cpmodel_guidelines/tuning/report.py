@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, TextStyle, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import counted, parameter_value, percent
 from cpmodel_guidelines.answer import Verification
@@ -53,7 +53,7 @@ def gains_text(of: Tuning, style: TextStyle, top: int) -> list[Text]:
     top : maximum number of ranges
     """
     rows = sorted(_runs(of.gains), key=lambda run: -_largest(run).share)
-    lines = wrap(style.say(_headline(of.gains)), style.width, "bold")
+    lines = style.lines([_headline(of.gains)], "bold")
     if rows:
         shown = [(run, _largest(run)) for run in rows[:top]]
         columns = [
@@ -73,17 +73,8 @@ def gains_text(of: Tuning, style: TextStyle, top: int) -> list[Text]:
         if any(groups):
             columns.append(TextColumn("in", groups, right=False))
         names = [[f"{gain.place.function}: {gain.way}"] for _, gain in shown]
-        said = [column.spelled(style.say) for column in columns]
-        names = [[style.say(name) for name in row] for row in names]
-        dots = style.say("…")
-        lines += [
-            Text(""),
-            *table(said, names, style.width, title="instead of: do", ellipsis=dots),
-            Text(""),
-        ]
-    for note in _notes(of, len(rows) - top):
-        lines += wrap(style.say(note), style.width, _GREY, "  ")
-    return lines
+        lines += [Text(""), *style.table(columns, names, title="instead of: do"), Text("")]
+    return lines + style.lines(_notes(of, len(rows) - top), _GREY, "  ")
 
 
 def _headline(gains: Gains) -> str:
@@ -260,7 +251,7 @@ def promises_text(of: Tuning, kept: Kept, style: TextStyle, top: int) -> list[Te
     said = f"{counted(len(kept.promises), 'promise')}: {told}."
     said += f" {len(kept.slower) or 'None'} of {counted(kept.compared, 'compared place')} "
     said += f"{'is' if len(kept.slower) < 2 else 'are'} slower with the rules."
-    lines = wrap(style.say(said), style.width, "bold")
+    lines = style.lines([said], "bold")
     order = [Outcome.BROKEN, Outcome.OPEN, Outcome.ABSENT, Outcome.KEPT]
     rows = sorted(kept.promises, key=lambda each: order.index(each.outcome))[:top]
     columns = [
@@ -272,13 +263,8 @@ def promises_text(of: Tuning, kept: Kept, style: TextStyle, top: int) -> list[Te
         TextColumn("p", [str(each.place.processes) for each in rows]),
         TextColumn("bytes", [parameter_value(each.place.size) for each in rows]),
     ]  # fmt: skip
-    names = [[style.say(f"{each.place.function}: {_title(each.what)}")] for each in rows]
-    said_columns = [column.spelled(style.say) for column in columns]
-    lines += [
-        Text(""),
-        *table(said_columns, names, style.width, title="rule", ellipsis=style.say("…")),
-        Text(""),
-    ]
+    names = [[f"{each.place.function}: {_title(each.what)}"] for each in rows]
+    lines += [Text(""), *style.table(columns, names, title="rule"), Text("")]
     notes = [
         f"Slower with the rules: {place.function} at {_at(place)} by {percent(change.factor - 1)} "
         f"({percent(change.low - 1)} … {percent(change.high - 1)})"
@@ -288,9 +274,7 @@ def promises_text(of: Tuning, kept: Kept, style: TextStyle, top: int) -> list[Te
     notes.append(f"Guidelines that are violated with the rules: {left or 'none'}.")
     notes.append(error_rate_text(of.found).replace("violations", "changes"))
     notes += [kept.power] * bool(kept.power)
-    for note in notes:
-        lines += wrap(style.say(note), style.width, _GREY, "  ")
-    return lines
+    return lines + style.lines(notes, _GREY, "  ")
 
 
 def _measured(of: Promise) -> str:
