@@ -11,7 +11,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import Answer, measured_intervals
 from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.bands import Band, Total
 from callpath_modeler.analysis.causes import NOTHING, find_causes
 from callpath_modeler.analysis.excess import Excess
 from callpath_modeler.analysis.node_values import NodeValues
@@ -226,11 +226,20 @@ class Ranking(Answer, RankingPlotMixin):
         return self.share - before
 
     @cached_property
+    def places(self) -> IntArray:
+        """Place of each call path in `order`, from 1, [call paths]; 0 = it has none."""
+        found = np.zeros(len(self.value), np.intp)
+        found[self.order] = np.arange(1, len(self.order) + 1)
+        return found
+
+    @property
     def is_ranked(self) -> BoolArray:
         """Whether `order` has each call path, [call paths]."""
-        found = np.zeros(len(self.value), bool)
-        found[self.order] = True
-        return found
+        return self.places > 0
+
+    def total_of(self, row: int) -> Total:
+        """Return the value of a call path at the target with the ends of its band."""
+        return float(self.value[row]), float(self.low[row]), float(self.high[row])
 
     @property
     def inclusive_at_largest(self) -> FloatArray:

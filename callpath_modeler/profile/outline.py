@@ -184,6 +184,12 @@ class Outline:
             found[k] = self.view.largest(self.rests[int(places[k])], codes).max()
         return found
 
+    def single_rows(self, places: Rows | None = None) -> list[int | None]:
+        """Return the call path of each line, or of those at `places`; None = several."""
+        nodes = self.nodes if places is None else self.nodes[places]
+        rows = [[] if n == SHARED else self.view.rows(n)[:2].tolist() for n in nodes.tolist()]
+        return [each[0] if len(each) == 1 else None for each in rows]
+
     @property
     def hidden(self) -> IntArray:
         """Call paths without a line of their own, ascending.

@@ -51,14 +51,6 @@ class DifferenceView(ViewOfForecast[NodeDifferences]):
         """The comparison of all call paths, with its findings."""
         return compared_in(self.forecast, inclusive=self.inclusive)
 
-    @property
-    def rows(self) -> list[int | None]:
-        """The call path of each line; None = several."""
-        rows = [
-            None if line.is_rest else self.view.rows(line.node)[:2] for line in self.outline.lines
-        ]
-        return [int(row[0]) if row is not None and len(row) == 1 else None for row in rows]
-
 
 def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Text]:
     """Return a view of two experiments as text: the answer, the tree, and notes.
@@ -89,7 +81,7 @@ def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
     """Return the columns, each with a last cell for the total."""
     forecast, (own, whole) = shown.forecast, shown.values
     cells = difference_cells(
-        forecast, own, whole, shown.rows, inclusive=shown.inclusive, style=style
+        forecast, own, whole, shown.outline.single_rows(), inclusive=shown.inclusive, style=style
     )
     totals: dict[str, str] = {}
     if shown.outline.start == ROOT:

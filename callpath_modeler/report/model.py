@@ -23,7 +23,7 @@ from callpath_modeler.report.causes import cause_lines, imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text, from_text, law_text
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.curve import curve_of, measured_of
+from callpath_modeler.report.curve import Curve, curve_of, measured_of, sketch
 from callpath_modeler.report.headline import at_text, cost_text, is_lowered, target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
@@ -82,8 +82,7 @@ def model_text(
     ]
     rows = rows_of(ranking, row)
     uneven = None if ranking.inclusive else ImbalanceSources.of(fitted)
-    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
-    seen = at if ranking.repetitions else None
+    seen = ranking.total_of(row) if ranking.repetitions else None
     curve = curve_of(fitted, rows, ranking.target, linear=linear, count=_GRID, seen=seen)
     chart = draw(
         curve,
@@ -181,12 +180,10 @@ def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
     """Return the measured cost at the target, if it was run at least twice."""
     if not ranking.repetitions:
         return []
-    unit, value = ranking.fitted.metric.unit, float(ranking.value[row])
-    where = f"at {target_text(ranking)}"
-    if np.isnan(value):
+    unit, where = ranking.fitted.metric.unit, f"at {target_text(ranking)}"
+    if np.isnan(ranking.value[row]):
         return [f"{where}: it did not occur"]
-    low, high = float(ranking.low[row]), float(ranking.high[row])
-    return [f"{where}: {amount_text(value, low, high, unit, style=style)}"]
+    return [f"{where}: {amount_text(*ranking.total_of(row), unit, style=style)}"]
 
 
 def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STYLE) -> str:
@@ -207,21 +204,35 @@ def predicted_text(ranking: Ranking, row: int, *, style: TextStyle = DEFAULT_STY
 
 
 def _formula(ranking: Ranking, row: int, *, style: TextStyle) -> str:
-    unit = ranking.fitted.metric.unit
-    pretty = not style.ascii_only
+    fitted, pretty = ranking.fitted, not style.ascii_only
     growth = growth_range_text(ranking, row, pretty=pretty)
-    fitted = ranking.fitted
-    formula = formula_text(ranking, row, pretty=pretty)
     since = formula_from_text(fitted, rows_of(ranking, row))
-    formula += since
-    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
-    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
-    text += f"  [{unit}]" if unit != "1" else ""
+    text = equation(fitted, formula_text(ranking, row, pretty=pretty) + since)
     if np.isfinite(ranking.target):
         text += f"   {predicted_text(ranking, row, style=style)}"
     # The formula may already contain it.
     growth += "" if since else from_text(fitted, int(ranking.leader[row]))
     return f"{text}   growth {growth}"
+
+
+def equation(fitted: Fitted, formula: str) -> str:
+    """Return a formula with its left side and its unit: ``time(p, n=50) = 2 p  [s]``."""
+    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
+    unit = fitted.metric.unit
+    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
+    return text + f"  [{unit}]" * (unit != "1")
+
+
+def sketch_of(ranking: Ranking, row: int, count: int) -> Curve:
+    """Return the chart of a ranked call path, as `sketch` does."""
+    return sketch(
+        ranking.fitted,
+        rows_of(ranking, row),
+        ranking.target,
+        ranking.total_of(row),
+        measured=ranking.repetitions > 0,
+        count=count,
+    )
 
 
 def rows_of(ranking: Ranking, row: int) -> IntArray:

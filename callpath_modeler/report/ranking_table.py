@@ -172,11 +172,9 @@ def ranking_table(
     check_type(verified, (Verification, NoneType), "verified")
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     rows = all_rows(ranking) if rows is None else tree.chosen(rows)
-    place = np.zeros(len(tree), np.intp)
-    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
-    is_ranked = place > 0
+    is_ranked = ranking.is_ranked
     columns: dict[str, list[Cell]] = {
-        "rank": [k or None for k in place[rows].tolist()],
+        "rank": [k or None for k in ranking.places[rows].tolist()],
         "callpath": [*tree.paths(rows)],
         "id": [f"@{short}" for short in tree.ids(rows)],
         "metric": [fitted.metric.name] * len(rows),

@@ -26,10 +26,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.change_points import from_texts
 from callpath_modeler.report.columns import (
     MODEL_NOTE,
-    has_maxima,
     informative,
-    max_title,
-    ratio_text,
     share_texts,
 )
 from callpath_modeler.report.headline import (
@@ -49,7 +46,12 @@ from callpath_modeler.report.measured_only import (
 )
 from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
 from callpath_modeler.report.ranking_table import growth_range_texts
-from callpath_modeler.report.value_columns import program_cells, value_columns, with_lines_below
+from callpath_modeler.report.value_columns import (
+    process_columns,
+    program_cells,
+    value_columns,
+    with_lines_below,
+)
 from callpath_modeler.report.verdicts import verdict_cells, verdict_note
 from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
@@ -78,9 +80,6 @@ _ORDER = (
     *("excess", "growth", "why", "trust", "loss", "own_loss"),
 )
 """Columns from left to right; those of pairs of scales follow."""
-_FIRST_TO_GO = 7
-"""Rank of columns that a narrow table drops first."""
-
 _CAUSE = 26
 """Width of a cause, in cells."""
 
@@ -198,8 +197,7 @@ def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
     """Return ranked call paths that are not shown; empty for inclusive values, which overlap."""
     if ranking.inclusive:
         return np.array([], np.intp)
-    is_other = np.zeros(len(ranking.value), bool)
-    is_other[ranking.order] = True
+    is_other = ranking.is_ranked.copy()
     is_other[rows] = False
     return np.flatnonzero(is_other)
 
@@ -241,19 +239,15 @@ def ranking_cells(
     since = from_texts(fitted, ranking.leader[rows])
     growth = [text + start for text, start in zip(growths, since, strict=True)]
     why = [*map(cause_text, ranking.why(rows))]
-    maximum, imbalance = (values[rows] for values in ranking.maxima_at_largest)
     cells |= {
-        "rank": TextColumn("#", [str(k) for k in _places(ranking, rows)]),
+        "rank": TextColumn("#", [*map(str, ranking.places[rows].tolist())]),
         "growth": TextColumn("growth", growth, right=False, droppable=1),
         "trust": replace(cells["trust"], cells=[*map(marks_text, ranking.trust[rows].tolist())]),
     }
     if any(label != NOTHING for label in why):
         cells["why"] = TextColumn("why", why, right=False, droppable=4)
-    if not ranking.inclusive and has_maxima(fitted, ranking.maxima_at_largest[0]):
-        maxima = [style.amount(value, fitted.metric.unit) for value in maximum.tolist()]
-        ratios = [*map(ratio_text, imbalance)]
-        cells["maximum"] = TextColumn(max_title(fitted), maxima, droppable=_FIRST_TO_GO)
-        cells["imbalance"] = TextColumn("imbalance", ratios, droppable=_FIRST_TO_GO)
+    if not ranking.inclusive:
+        cells |= process_columns(ranking, rows.tolist(), style=style)
     columns = {name: cells[name] for name in _ORDER if name in cells}
     columns = with_lines_below(columns, _cells_below(ranking, others, style=style))
     return informative(ranking, columns | _pair_columns(ranking, rows, others))
@@ -310,12 +304,6 @@ def cause_text(label: str) -> str:
         return label
     name = short_name(label.removeprefix(waits))
     return waits + shorten([name], _CAUSE - len(waits))
-
-
-def _places(ranking: Ranking, rows: IntArray) -> list[int]:
-    place = np.zeros(len(ranking.value), np.intp)
-    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
-    return [int(k) for k in place[rows]]
 
 
 def _footer(

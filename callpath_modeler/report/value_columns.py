@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,15 @@ import numpy as np
 
 from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.report.columns import band_text, band_title, share_texts, value_titles
+from callpath_modeler.report.columns import (
+    band_text,
+    band_title,
+    has_maxima,
+    max_title,
+    ratio_text,
+    share_texts,
+    value_titles,
+)
 from callpath_modeler.report.headline import off_by
 from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.measured_only import excess_styles, excess_symbol, excess_texts
@@ -101,6 +109,28 @@ def program_cells(answer: Answer, *, style: TextStyle) -> tuple[dict[str, str], 
         **dict.fromkeys(("excess", "loss"), percent(answer.total_excess)),
     }
     return imbalance, total
+
+
+def process_columns(
+    answer: Answer, rows: Sequence[int | None], *, style: TextStyle
+) -> dict[str, TextColumn]:
+    """Return maxima over processes and the imbalance at the largest scale, by name of the column.
+
+    They are next to exclusive means and sums. Lines with several call paths (None) have none,
+    because their slowest processes may differ.
+    """
+    fitted, (maximum, imbalance) = answer.fitted, answer.maxima_at_largest
+    if not has_maxima(fitted, maximum):
+        return {}
+
+    def texts(values: FloatArray, text: Callable[[float], str]) -> list[str]:
+        return ["" if row is None else text(float(values[row])) for row in rows]
+
+    maxima = texts(maximum, lambda value: style.amount(value, fitted.metric.unit))
+    return {
+        "maximum": TextColumn(max_title(fitted), maxima, droppable=7),
+        "imbalance": TextColumn("imbalance", texts(imbalance, ratio_text), droppable=7),
+    }
 
 
 def with_lines_below(

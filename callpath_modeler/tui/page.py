@@ -18,9 +18,9 @@ from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.view_request import Sort
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.columns import has_maxima, max_title, ratio_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, chain_text, shorten
 from callpath_modeler.report.outlined_view import title
+from callpath_modeler.report.value_columns import process_columns
 from callpath_modeler.report.views import value_cells
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import percent
@@ -197,7 +197,7 @@ def _of_pair(
 
     forecast, inclusive = session.forecast, session.leads_inclusive
     assert isinstance(forecast, PairForecast), "the browser compares two experiments"
-    rows = _single_rows(session, places)
+    rows = session.outline.single_rows(places)
     return difference_cells(forecast, own, whole, rows, inclusive=inclusive, style=style)
 
 
@@ -226,7 +226,8 @@ def _of_forecast(
             "excess incl/excl", [f"{percent(i)} / {percent(e)}" for i, e in both]
         )
     if not inclusive:
-        cells |= _of_processes(forecast, _single_rows(session, places), style=style)
+        rows = session.outline.single_rows(places)
+        cells |= process_columns(forecast, rows, style=style)
     if session.heat and has_models:
         heats = [_heat(forecast, code) for code in main.growth.tolist()]
         for name in ("growth", "value"):
@@ -235,38 +236,6 @@ def _of_forecast(
                  zip(cells["growth"].cells, heats, strict=True)]  # fmt: skip
         cells["growth"] = replace(cells["growth"], cells=[mark.rstrip() for mark in marks])
     return cells
-
-
-def _single_rows(session: Session, places: np.ndarray) -> list[int | None]:
-    """Return the call path of each line; None = several."""
-    alone: list[int | None] = []
-    for node in session.outline.nodes[places].tolist():
-        rows = [] if node == SHARED else session.view.rows(node)[:2].tolist()
-        alone.append(rows[0] if len(rows) == 1 else None)
-    return alone
-
-
-def _of_processes(
-    forecast: Answer, alone: Sequence[int | None], *, style: TextStyle
-) -> dict[str, TextColumn]:
-    """Return maxima over processes and the imbalance at the largest scale, as in a ranking.
-
-    Lines with several call paths have none, because their slowest processes may differ.
-    """
-    fitted = forecast.fitted
-    maximum, imbalance = forecast.inputs.maxima_at_largest
-    if not has_maxima(fitted, maximum):
-        return {}
-    unit = fitted.metric.unit
-    return {
-        "maximum": TextColumn(max_title(fitted), [
-            "" if row is None else style.amount(float(maximum[row]), unit)
-            for row in alone
-        ]),
-        "imbalance": TextColumn("imbalance", [
-            "" if row is None else ratio_text(float(imbalance[row])) for row in alone
-        ]),
-    }  # fmt: skip
 
 
 def _heat(forecast: Answer, code: int) -> int:

@@ -12,13 +12,14 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.causes import conclusion, imbalance_facts, requirement_rows
 from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
-from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.curve import Curve
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, tied
 from callpath_modeler.report.measured_only import excess_symbol
 from callpath_modeler.report.model import (
     ExcessStep,
+    equation,
     excess_steps,
     imbalances,
     neighbour_facts,
@@ -27,6 +28,7 @@ from callpath_modeler.report.model import (
     predicted_text,
     quality_facts,
     rows_of,
+    sketch_of,
     whole_formula,
 )
 from callpath_modeler.report.page.content import PageContent
@@ -83,10 +85,7 @@ def _card(
     cause = cause if cause and cause.has_needs else None
     is_one_model = not ranking.inclusive and ranking.leader[row] >= 0
     fitted, key = ranking.fitted, names.anchor(row)
-    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
-    measured = ranking.repetitions > 0
-    rows = rows_of(ranking, row)
-    curve = sketch(fitted, rows, ranking.target, at, measured=measured, count=_GRID)
+    curve = sketch_of(ranking, row, _GRID)
     drawn = figure(
         curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
     )
@@ -128,17 +127,11 @@ def _model(ranking: Ranking, row: int) -> list[Html]:
     fitted = ranking.fitted
     if ranking.leader[row] < 0:
         return [joined(no_model(ranking, row))]
-    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
     formula = formula_text(ranking, row, pretty=True)
     if len(formula) > _LONGEST:
         formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
-    unit = fitted.metric.unit
-    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
-    text += formula_from_text(fitted, rows_of(ranking, row))
-    lines = [
-        *whole_formula(ranking, row, style=DEFAULT_STYLE),
-        text + f"  [{unit}]" * (unit != "1"),
-    ]
+    formula += formula_from_text(fitted, rows_of(ranking, row))
+    lines = [*whole_formula(ranking, row, style=DEFAULT_STYLE), equation(fitted, formula)]
     shown = [tag("code", line) for line in lines]
     return [part for one in shown for part in (one, tag("br"))][:-1]
 
@@ -152,13 +145,8 @@ def _prediction(ranking: Ranking, row: int) -> Html:
     parts: list[str] = [f"{percent(share)} of the total"] if np.isfinite(share) else []
     parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
     if np.isfinite(ranking.target):
-        value = float(ranking.value[row])
-        band = band_text(
-            float(ranking.low[row]),
-            float(ranking.high[row]),
-            unit,
-            style=DEFAULT_STYLE,
-        )
+        value, low, high = ranking.total_of(row)
+        band = band_text(low, high, unit, style=DEFAULT_STYLE)
         amount = tag("strong", number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
         is_alone = fitted.is_measured_only and np.isnan(ranking.low[row])
@@ -206,10 +194,10 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
         said = f"Measured {first} to {last}. {said}"
     if curve.target is None:
         return said
-    value = quantity(float(ranking.value[row]), unit)
-    band = band_text(float(ranking.low[row]), float(ranking.high[row]), unit, style=DEFAULT_STYLE)
-    how = ranking.basis.capitalize()
-    return f"{said} {how} {value} ({band}) at {at_text(fitted, ranking.target)}."
+    value, low, high = ranking.total_of(row)
+    band = band_text(low, high, unit, style=DEFAULT_STYLE)
+    told = f"{ranking.basis.capitalize()} {quantity(value, unit)} ({band})"
+    return f"{said} {told} at {at_text(fitted, ranking.target)}."
 
 
 def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:

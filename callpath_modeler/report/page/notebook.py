@@ -18,7 +18,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.question import FURTHER
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.curve import Curve, sketch
+from callpath_modeler.report.curve import sketch
 from callpath_modeler.report.diff import difference_text
 from callpath_modeler.report.excess import excess_text
 from callpath_modeler.report.excess_view import ExcessView
@@ -26,7 +26,7 @@ from callpath_modeler.report.expressions import latex_formula, latex_name
 from callpath_modeler.report.headline import at_text, model_notes, turning_notes
 from callpath_modeler.report.info import summary
 from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle
-from callpath_modeler.report.model import rows_of
+from callpath_modeler.report.model import sketch_of
 from callpath_modeler.report.page.cards import alternatives
 from callpath_modeler.report.page.expectations import expectations_section
 from callpath_modeler.report.page.figure import figure, legend, spark
@@ -116,20 +116,8 @@ def _(ranking: Ranking) -> Html:
     if not len(rows):
         return told
     names = CallPathLinks(fitted.experiment.tree, _NOWHERE)
-    charts = [spark(_curve(ranking, int(row))) for row in rows]
+    charts = [spark(sketch_of(ranking, int(row), _SPARK)) for row in rows]
     return joined(told, ranking_rows(ranking, names, rows, remainder(ranking, rows), charts))
-
-
-def _curve(ranking: Ranking, row: int) -> Curve:
-    at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
-    return sketch(
-        ranking.fitted,
-        rows_of(ranking, row),
-        ranking.target,
-        at,
-        measured=ranking.repetitions > 0,
-        count=_SPARK,
-    )
 
 
 @_content.register

@@ -104,13 +104,11 @@ def listed_rows(ranking: Ranking, first: int) -> IntArray:
 
 def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
     """Return the sort keys of columns; bands by upper limit, growths by speed."""
-    place = np.zeros(len(ranking.value))
-    place[ranking.order] = np.arange(1, len(ranking.order) + 1)
     excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
     leader = ranking.leader[rows]
     growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
     columns: dict[str, FloatArray] = {
-        "rank": place,
+        "rank": ranking.places.astype(np.float64),
         "base": ranking.at_base,
         "loss": ranking.excess.inclusive,
         "own_loss": ranking.excess.exclusive,

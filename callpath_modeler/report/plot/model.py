@@ -73,7 +73,6 @@ class ModelPlot:
     @classmethod
     def of_ranking(cls, ranking: Ranking, row: int, *, linear: bool = False) -> ModelPlot:
         """Return the plot of a ranked call path, up to the target of the ranking."""
-        at = float(ranking.value[row]), float(ranking.low[row]), float(ranking.high[row])
         return cls._made(
             ranking.fitted,
             row,
@@ -81,7 +80,7 @@ class ModelPlot:
             ranking.target,
             leader=int(ranking.leader[row]),
             linear=linear,
-            seen=at if ranking.repetitions else None,
+            seen=ranking.total_of(row) if ranking.repetitions else None,
             inclusive=ranking.inclusive,
         )
 
