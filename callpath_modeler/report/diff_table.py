@@ -16,7 +16,13 @@ from callpath_modeler.comparison import Compared
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import Omission, omissions_json
 from callpath_modeler.report.ranking_table import fit_settings
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Table,
+    findings_json,
+    json_number,
+    provenance,
+)
 from callpath_modeler.report.unmatched import unmatched_json
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
@@ -167,10 +173,7 @@ def comparison_header(
             }
             for breach in broken
         ],
-        "findings": [
-            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-            for f in compared.both
-        ],
+        "findings": findings_json(compared.both),
     }
 
 

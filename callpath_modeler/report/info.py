@@ -15,7 +15,7 @@ from callpath_modeler.readers.base import ColumnRole
 from callpath_modeler.readers.parameters import COLUMN
 from callpath_modeler.report.headline import left_out, scaling_words
 from callpath_modeler.report.layout import aligned, wrap
-from callpath_modeler.report.table_formats import Table, definitions_json
+from callpath_modeler.report.table_formats import Table, definitions_json, findings_json
 from callpath_modeler.units import counted, parameter_value, percent
 
 _MOST_COLUMNS = 40
@@ -148,10 +148,7 @@ def info_table(experiment: Experiment) -> Table:
             for n in experiment.numbers
         ],
         "unreadable": {name: why for name, why in experiment.declared.items() if why},
-        "findings": [
-            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-            for f in experiment.findings
-        ],
+        "findings": findings_json(experiment.findings),
     }
     return Table(columns, {}, header)
 

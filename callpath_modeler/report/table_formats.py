@@ -204,8 +204,13 @@ def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str,
         ],
         **definitions_json(experiment),
         "left_out": omissions_json(experiment.omissions),
-        "findings": [
-            {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-            for f in findings
-        ],
+        "findings": findings_json(findings),
     }
+
+
+def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
+    """Return findings as JSON."""
+    return [
+        {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
+        for f in findings
+    ]

@@ -11,7 +11,7 @@ from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell as TableCell
-from callpath_modeler.report.table_formats import Table
+from callpath_modeler.report.table_formats import Table, findings_json
 from callpath_modeler.units import counted, parameter_value
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
 from cpmodel_guidelines.statistics.repetition_count import (
@@ -163,10 +163,7 @@ def repetitions_table(campaign: Campaign, found: Sequence[CellRepetitions]) -> T
     for name in CRITERIA:
         if any(name in each.largest.values for each in found):
             columns[name] = [each.largest.values.get(name) for each in found]
-    findings = [
-        {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-        for f in campaign.findings
-    ]
+    findings = findings_json(campaign.findings)
     return Table(columns, {}, {"campaign": campaign.name, "findings": findings})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.report.table_formats import Cell, Table, findings_json
 from callpath_modeler.units import counted
 from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.campaigns.conversion import PROCESSES
@@ -33,10 +33,7 @@ def published_table(campaign: Campaign, checks: Sequence[PublishedCheck]) -> Tab
 
 def published_header(campaign: Campaign, checks: Sequence[PublishedCheck]) -> dict[str, object]:
     """Return the JSON fields that describe the campaign, with the counts of each series."""
-    findings = [
-        {"code": f.code, "subject": f.subject, "message": f.message, "count": f.count}
-        for f in campaign.findings
-    ]
+    findings = findings_json(campaign.findings)
     counts = {
         f"{''.join(each.group)}/{each.at[PROCESSES]:.0f}": {
             str(kind): str(count) for kind, count in counts_of(each).items()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.report.layout import GAP, TextColumn, TextStyle, shorten, table, wrap
+from callpath_modeler.report.layout import GAP, TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED
 from callpath_modeler.units import (
     counted,
@@ -44,24 +44,30 @@ _LACKING = 4
 """Maximum number of functions that a note about missing measurements lists."""
 
 
+@dataclass(frozen=True, slots=True)
+class GuidelineStyle(TextStyle):
+    """The style of lines with the sign of guidelines."""
+
+    @classmethod
+    def of(cls, style: TextStyle) -> GuidelineStyle:
+        """Return a style with this sign."""
+        return cls(style.width, style.full_names, style.ascii_only)
+
+    def say(self, text: str) -> str:
+        """Return `text` in the characters that may be used."""
+        return TextStyle.say(self, text) if self.ascii_only else text.replace("<=", "≤")
+
+
 def verification_text(found: Verification, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, the context, the worst guidelines, and notes."""
-    shown = found.rows[:top]
-    lines = [*wrap(say(style, headline(found)), style.width, "bold")]
-    lines += wrap(say(style, context(found)), style.width, _GREY)
+    style, shown = GuidelineStyle.of(style), found.rows[:top]
+    lines = style.lines([headline(found)], "bold") + style.lines([context(found)], _GREY)
     if shown:
-        columns = [column.spelled(partial(say, style)) for column in _columns(found, shown, style)]
-        names = [[say(style, row.guideline.short)] for row in shown]
-        title, dots = "guideline", say(style, "…")
-        columns = fitting(columns, max(len(name) for (name,) in names), style.width)
-        lines += [
-            Text(""),
-            *table(columns, names, style.width, title=title, ellipsis=dots),
-            Text(""),
-        ]
-    notes = [*_below(found, top), *legend(found, style)]
-    lines += [part for note in notes for part in wrap(say(style, note), style.width, _GREY, "  ")]
-    return lines
+        names = [[row.guideline.short] for row in shown]
+        columns = [column.spelled(style.say) for column in _columns(found, shown, style)]
+        columns = fitting(columns, max(len(style.say(name)) for (name,) in names), style.width)
+        lines += [Text(""), *style.table(columns, names, title="guideline"), Text("")]
+    return lines + style.lines([*_below(found, top), *legend(found, style)], _GREY, "  ")
 
 
 def headline(found: Verification) -> str:
@@ -334,8 +340,3 @@ def _bases(found: Verification) -> list[str]:
             f"mock-up by {middle} in the median ({low} … {high})."
         )
     return lines
-
-
-def say(style: TextStyle, text: str) -> str:
-    """Return `text` in the allowed characters, with the sign of guidelines."""
-    return style.say(text) if style.ascii_only else text.replace("<=", "≤")

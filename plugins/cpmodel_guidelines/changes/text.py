@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED
 from callpath_modeler.units import counted, percent, setting_text, signed_percent
 from cpmodel_guidelines.answer import Judged, Verification
@@ -21,7 +20,7 @@ from cpmodel_guidelines.changes.comparison import (
     VerdictChange,
 )
 from cpmodel_guidelines.statistics.adjustment import Control
-from cpmodel_guidelines.text import fitting, say
+from cpmodel_guidelines.text import GuidelineStyle, fitting
 
 _GREY = "dim"
 _STYLES = {
@@ -44,17 +43,13 @@ _MOST_ONLY = 6
 
 def change_text(changes: CampaignChange, style: TextStyle, top: int) -> list[Text]:
     """Return the headline, changed guidelines, changed times, and notes."""
-    lines = wrap(say(style, headline(changes)), style.width, "bold")
-    lines += wrap(say(style, _context(changes)), style.width, _GREY)
-    shown = changes.guidelines[:top]
-    lines += [Text(""), *_guidelines(changes, shown, style)]
+    style = GuidelineStyle.of(style)
+    lines = style.lines([headline(changes)], "bold") + style.lines([_context(changes)], _GREY)
+    lines += [Text(""), *_guidelines(changes, changes.guidelines[:top], style)]
     moved = [*dict.fromkeys([*changes.slower(), *changes.faster()])]
     if moved:
         lines += [Text(""), *_functions(changes, moved[:top], style)]
-    lines.append(Text(""))
-    for note in _notes(changes, top, len(moved)):
-        lines += wrap(say(style, note), style.width, _GREY, "  ")
-    return lines
+    return [*lines, Text(""), *style.lines(_notes(changes, top, len(moved)), _GREY, "  ")]
 
 
 def headline(changes: CampaignChange) -> str:
@@ -134,15 +129,10 @@ def _guidelines(
     groups = [shorten(each.group, None if style.width is None else NAMED) for each in shown]
     if any(groups):
         columns.append(TextColumn("in", groups, right=False, droppable=6))
-    names = [[say(style, each.guideline.short)] for each in shown]
+    names = [[style.say(each.guideline.short)] for each in shown]
     longest = max(len(name) for (name,) in names)
-    return table(
-        fitting([column.spelled(partial(say, style)) for column in columns], longest, style.width),
-        names,
-        style.width,
-        title="guideline",
-        ellipsis=say(style, "…"),
-    )
+    columns = fitting([column.spelled(style.say) for column in columns], longest, style.width)
+    return style.table(columns, names, title="guideline")
 
 
 def _slower(of: Judged, check: int) -> str:
@@ -200,14 +190,7 @@ def _functions(
         TextColumn("at", at, droppable=2),
         TextColumn("settings", counts, droppable=4),
     ]
-    names = [[*each.group, each.function] for each in shown]
-    return table(
-        [column.spelled(partial(say, style)) for column in columns],
-        names,
-        style.width,
-        title="function",
-        ellipsis=say(style, "…"),
-    )
+    return style.table(columns, [[*each.group, each.function] for each in shown], title="function")
 
 
 def _worst(changes: CampaignChange, of: FunctionChange) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten, table, wrap
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.units import signed_percent
 from cpmodel_guidelines.matrix import CellVerdict, Matrix, MatrixCell, MatrixRow, mark_of
 from cpmodel_guidelines.matrix_output.content import (
@@ -18,7 +18,7 @@ from cpmodel_guidelines.matrix_output.content import (
     title_of,
 )
 from cpmodel_guidelines.matrix_output.grid import Grid, GridCell
-from cpmodel_guidelines.text import say
+from cpmodel_guidelines.text import GuidelineStyle
 
 _GREY = "dim"
 _STYLES = {
@@ -31,18 +31,14 @@ _STYLES = {
 
 def matrix_text(content: MatrixContent, style: TextStyle) -> list[Text]:
     """Return the counts, the table of all libraries, each matrix, and the legend."""
-    lines = wrap(say(style, content.headline), style.width, "bold")
-    for said in content.context:
-        lines += wrap(say(style, said), style.width, _GREY)
+    style = GuidelineStyle.of(style)
+    lines = style.lines([content.headline], "bold") + style.lines(content.context, _GREY)
     lines += [Text(""), *_counts(content, style)]
     if len(content.matrices) > 1:
         lines += [Text(""), *_overview(content.matrices, style)]
     for each in content.matrices:
         lines += [Text(""), *_matrix(each, style)]
-    lines.append(Text(""))
-    for note in content.notes:
-        lines += wrap(say(style, note), style.width, _GREY, "  ")
-    return lines
+    return [*lines, Text(""), *style.lines(content.notes, _GREY, "  ")]
 
 
 def _numbers(matrices: Sequence[Matrix]) -> list[str]:
@@ -50,17 +46,15 @@ def _numbers(matrices: Sequence[Matrix]) -> list[str]:
     return [str(k) for k in range(1, len(matrices) + 1)]
 
 
-def _counts(content: MatrixContent, style: TextStyle) -> Iterator[Text]:
-    """Yield the number of violated guidelines of each kind, one line per matrix."""
+def _counts(content: MatrixContent, style: TextStyle) -> list[Text]:
+    """Return the number of violated guidelines of each kind, one line per matrix."""
     kinds = dict.fromkeys(kind for count in content.counts for kind in count)
     columns = [TextColumn("", _numbers(content.matrices))] if len(content.matrices) > 1 else []
     columns += [
         TextColumn(str(kind), [str(count.get(kind, "")) for count in content.counts])
         for kind in kinds
     ]
-    names = [[say(style, title_of(each))] for each in content.matrices]
-    dots = say(style, "…")
-    yield from table(columns, names, style.width, title="violated", ellipsis=dots)
+    return style.table(columns, [[title_of(each)] for each in content.matrices], title="violated")
 
 
 def _overview(matrices: Sequence[Matrix], style: TextStyle) -> list[Text]:
@@ -68,21 +62,21 @@ def _overview(matrices: Sequence[Matrix], style: TextStyle) -> list[Text]:
     rows = [{row.guideline.short: row for row in each.rows} for each in matrices]
     names = [*dict.fromkeys(name for each in rows for name in each)]
     cells = [[_overview_cell(each.get(name), style) for each in rows] for name in names]
-    shown = [say(style, name) for name in names]
+    shown = [style.say(name) for name in names]
     grid = Grid("guideline, at any size", shown, _numbers(matrices), cells)
-    return grid.lines(style.width, say(style, "…"))
+    return grid.lines(style.width, style.say("…"))
 
 
 def _overview_cell(row: MatrixRow | None, style: TextStyle) -> GridCell:
     verdict = None if row is None else row.verdict
     if row is None or verdict is None:
         return GridCell()
-    return GridCell(row.mark or say(style, SIGNS[verdict]), _STYLES[verdict])
+    return GridCell(row.mark or style.say(SIGNS[verdict]), _STYLES[verdict])
 
 
 def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
     axis = matrix.axis and f" · columns: {matrix.axis}"
-    yield from wrap(say(style, f"{title_of(matrix)}{axis}"), style.width, "bold")
+    yield from style.lines([f"{title_of(matrix)}{axis}"], "bold")
     heads, cells = labels_of(matrix), [
         [_cell(each, style) for each in row.cells] for row in matrix.rows
     ]  # fmt: skip
@@ -94,9 +88,9 @@ def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
     if not matrix.is_predicted:
         heads.append("worst")
         for row, line in zip(matrix.rows, cells, strict=True):
-            line.append(GridCell(say(style, _worst(row))))
-    names = [say(style, row.guideline.short) for row in matrix.rows]
-    yield from Grid("guideline", names, heads, cells).lines(style.width, say(style, "…"))
+            line.append(GridCell(style.say(_worst(row))))
+    names = [style.say(row.guideline.short) for row in matrix.rows]
+    yield from Grid("guideline", names, heads, cells).lines(style.width, style.say("…"))
     if matrix.is_predicted:
         yield from _bands(matrix, style)
 
@@ -104,7 +98,7 @@ def _matrix(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
 def _cell(cell: MatrixCell | None, style: TextStyle) -> GridCell:
     if cell is None:
         return GridCell()
-    sign = cell.mark or say(style, SIGNS[cell.verdict])
+    sign = cell.mark or style.say(SIGNS[cell.verdict])
     if cell.probability is not None:
         sign = probability_text(cell).removesuffix(" %") or sign
     return GridCell(sign, _STYLES[cell.verdict])
@@ -130,10 +124,9 @@ def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
         return
     yield Text("")
     columns = [
-        TextColumn("slower", [say(style, row[0]) for row in rows]),
-        TextColumn("band", [say(style, row[1]) for row in rows]),
+        TextColumn("slower", [row[0] for row in rows]),
+        TextColumn("band", [row[1] for row in rows]),
         TextColumn("at", [row[2] for row in rows], droppable=2),
     ]
-    names = [[shorten([say(style, row[3].guideline.short)], None)] for row in rows]
-    dots = say(style, "…")
-    yield from table(columns, names, style.width, title="predicted violation", ellipsis=dots)
+    names = [[row[3].guideline.short] for row in rows]
+    yield from style.table(columns, names, title="predicted violation")
