@@ -12,6 +12,7 @@ from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.cli.console import Notes
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.table_options import OutputRequest, TableRequest, answer_writer
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.question import Question, findings_at
@@ -27,7 +28,6 @@ from callpath_modeler.report.cases import (
 if TYPE_CHECKING:
     from callpath_modeler.arrays import IntArray
     from callpath_modeler.cli.console import Console
-    from callpath_modeler.cli.table_options import OutputRequest, TableRequest
     from callpath_modeler.study import Study
 
 Parts = Mapping[tuple[str, str], "Study"]
@@ -107,17 +107,13 @@ def write_ranked_cases(
     console: Console, answers: list[CaseAnswer], group_by: str | None, request: TableRequest
 ) -> None:
     """Write the table over cases of `rank`."""
-    if request.form == "table":
-        lines = cases_text(
-            answers,
-            style=request.style(console),
-            group_by=group_by,
-            invocation=invocation_of(click.get_current_context()),
-            top=request.top,
-        )
-        request.write_lines(console, lines)
-    else:
-        request.write_table(console, cases_table(answers[: request.top], group_by))
+    again = invocation_of(click.get_current_context())
+    answer_writer(request, console)(
+        lambda style: cases_text(
+            answers, style=style, group_by=group_by, invocation=again, top=request.top
+        ),
+        lambda: cases_table(answers[: request.top], group_by),
+    )
     console.findings(findings_of(answers), Notes.SHORT)
 
 

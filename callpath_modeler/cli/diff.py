@@ -14,6 +14,7 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import study_options, target_options
 from callpath_modeler.cli.table_options import (
     TableRequest,
+    answer_writer,
     table_options,
     table_output_options,
 )
@@ -76,7 +77,7 @@ def command(
         )
     if question.predicted and question.target is question.at is None:
         raise UsageError("--predicted: there is no target", hint="add --target P")
-    form = table.form
+    write = answer_writer(table, console)
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
     base, new = map(str, study.sources)
     note_other(ctx, new)
@@ -85,15 +86,11 @@ def command(
     found = compared.difference
     rows = _chosen(found, select)
     broken = [] if limits is None else violations(found, limits, rows)
-    if form == "table":
-        style = table.style(console)
-        again = invocation_of(ctx, sources=[new], of_files=True)
-        lines = difference_text(found, rows[: table.top or _TOP_OF_A_TABLE], style, again)
-        table.write_lines(console, lines)
-    else:
-        unjudged = unjudged_rows(found, rows)
-        content = difference_table(compared, rows[: table.top], broken, unjudged)
-        table.write_table(console, content)
+    again, first = invocation_of(ctx, sources=[new], of_files=True), table.top or _TOP_OF_A_TABLE
+    write(
+        lambda style: difference_text(found, rows[:first], style, again),
+        lambda: difference_table(compared, rows[: table.top], broken, unjudged_rows(found, rows)),
+    )
     console.findings(compared.findings)
     for line in violation_lines(found, broken):
         console.note(line)

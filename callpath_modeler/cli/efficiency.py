@@ -14,7 +14,12 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import was_asked
 from callpath_modeler.cli.options import EXPERIMENT, model_options
 from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.cli.table_options import TableRequest, table_options, table_output_options
+from callpath_modeler.cli.table_options import (
+    TableRequest,
+    answer_writer,
+    table_options,
+    table_output_options,
+)
 
 if TYPE_CHECKING:
     from callpath_modeler.question import Question
@@ -60,7 +65,7 @@ def command(
         efficiency_text,
     )
 
-    form = table.form
+    write = answer_writer(table, console)
     if not was_asked(click.get_current_context(), "metric"):
         # A metric from a file is for models, and need not be a time.
         question = replace(question, metric=None)
@@ -72,10 +77,9 @@ def command(
         from callpath_modeler.report.plot.drawing import efficiency_drawing
 
         write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
-    if form == "table":
-        again = invocation_of(click.get_current_context())
-        lines = efficiency_text(shown, style=table.style(console), invocation=again)
-        table.write_lines(console, lines)
-    else:
-        table.write_table(console, efficiency_table(shown, answer.findings))
+    again = invocation_of(click.get_current_context())
+    write(
+        lambda style: efficiency_text(shown, style=style, invocation=again),
+        lambda: efficiency_table(shown, answer.findings),
+    )
     console.findings(answer.findings)

@@ -23,6 +23,7 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
     TableRequest,
+    answer_writer,
     table_options,
     table_output_options,
 )
@@ -122,15 +123,11 @@ def command(
         lined_as = viewing("table", table.top, inclusive, exclusive)
         lined = ExcessView(found, lined_as, prediction)
         write_plot(console, excess_drawing(lined), plot, force=table.output.force)
-    if form == "table":
-        lines = excess_text(
-            shown,
-            style=table.style(console),
-            invocation=_again(click.get_current_context(), base, expect),
-        )
-        table.write_lines(console, lines)
-    else:
-        table.write_table(console, excess_table(shown, findings))
+    again = _again(click.get_current_context(), base, expect)
+    answer_writer(table, console)(
+        lambda style: excess_text(shown, style=style, invocation=again),
+        lambda: excess_table(shown, findings),
+    )
     console.findings(findings)
 
 

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import EXPERIMENT_OR_NONE, model_names, model_options
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
@@ -106,16 +106,14 @@ def _describe(
         findings = study.findings(replace(question, further=1.0))
     told, findings = findings, (*refused_findings(), *findings)
     read = replace(read, findings=findings)
-    if form == TABLE:
-        width = output.style(console).width
-        output.write_lines(
-            console,
-            diagnostics_text(findings, width)
+    answer_writer(output, console)(
+        lambda style: (
+            diagnostics_text(findings, style.width)
             if diagnostics
-            else info_text(read, loading.column_roles(study.sources, study.load_options)),
-        )
-    else:
-        output.write_table(console, info_table(read))
+            else info_text(read, loading.column_roles(study.sources, study.load_options))
+        ),
+        lambda: info_table(read),
+    )
     if not diagnostics:
         console.findings(told)
 
@@ -168,13 +166,13 @@ def _advise(
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.advice import advice_table, advice_text
 
-    form = output.form
+    write = answer_writer(output, console)
     fitted, value = study.predicted(question)
     advice = advise(fitted, value, progress=console.progress("advise"))
-    if form == TABLE:
-        output.write_lines(console, advice_text(fitted, advice, style=output.style(console)))
-    else:
-        output.write_table(console, advice_table(fitted, advice))
+    write(
+        lambda style: advice_text(fitted, advice, style=style),
+        lambda: advice_table(fitted, advice),
+    )
     console.findings(findings_at(fitted, value))
 
 

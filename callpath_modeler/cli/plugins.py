@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli import group
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import PluginError
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader
@@ -38,10 +38,8 @@ def command(
         found = [_reader(each, str(file), "") for file in files for each in readers_in(file)]
     else:
         found = [*_readers(), *_commands()]
-    if output.form == TABLE:
-        output.write_lines(console, plugins_text(found, output.style(console).width))
-    else:
-        output.write_table(console, plugins_table(found))
+    write = answer_writer(output, console)
+    write(lambda style: plugins_text(found, style.width), lambda: plugins_table(found))
 
 
 def _readers() -> Iterator[Plugin]:

@@ -17,8 +17,8 @@ from callpath_modeler.cli.options import load_options
 from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import (
     HTML,
-    TABLE,
     TableRequest,
+    answer_writer,
     table_options,
     table_or_page_options,
 )
@@ -89,8 +89,8 @@ def command(
         from callpath_modeler.report.page.scores import scores_page
 
         console.write(scores_page(found, store), table.output.path, overwrite=table.output.force)
-    elif form == TABLE:
-        lines = scores_text(found, store, table.top or ROWS, table.style(console))
-        table.write_lines(console, lines)
     else:
-        table.write_table(console, scores_table(found, table.top))
+        answer_writer(table, console)(
+            lambda style: scores_text(found, store, table.top or ROWS, style),
+            lambda: scores_table(found, table.top),
+        )

@@ -18,7 +18,7 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import TABLE, OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _show_processes(
         question = replace(question, target=None, at=None)
     rows = rows_of(study.experiment(question.metric), callpath)
     profile = study.processes(rows, question)
-    if output.form == TABLE:
-        output.write_lines(console, process_text(profile, style=output.style(console)))
-    else:
-        output.write_table(console, process_table(profile))
+    answer_writer(output, console)(
+        lambda style: process_text(profile, style=style), lambda: process_table(profile)
+    )
     console.findings(profile.findings)

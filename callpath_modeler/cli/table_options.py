@@ -172,6 +172,29 @@ class TableRequest(Struct, frozen=True):
         self.output.write_table(console, chosen, header=self.header)
 
 
+def answer_writer(
+    output: OutputRequest | TableRequest, console: Console
+) -> Callable[[Callable[[TextStyle], Sequence[Text | str]], Callable[[], Table]], None]:
+    """Return the function that writes an answer as text for people, or as a table.
+
+    Raises
+    ------
+    UsageError
+        If the suffix selects no format, or columns are requested for a text table.
+    """
+    form = output.form
+
+    def write(
+        text: Callable[[TextStyle], Sequence[Text | str]], content: Callable[[], Table]
+    ) -> None:
+        if form == TABLE:
+            output.write_lines(console, text(output.style(console)))
+        else:
+            output.write_table(console, content())
+
+    return write
+
+
 def output_options(command: F) -> F:
     """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
     return option_group(command, _output(), "output", _make_output)

@@ -22,9 +22,9 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.table_options import (
-    TABLE,
     OutputRequest,
     TableRequest,
+    answer_writer,
     table_options,
     table_output_options,
 )
@@ -137,8 +137,5 @@ def write_view(
         findings = findings_at(made.fitted, made.target)
         text = partial(views_text, shown, invocation=invocation)
         content = partial(views_table, shown, findings)
-    if output.form == TABLE:
-        output.write_lines(console, text(style=output.style(console)))
-    else:
-        output.write_table(console, content())
+    answer_writer(output, console)(lambda style: text(style=style), content)
     return len(shown.outline), findings

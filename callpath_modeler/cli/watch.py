@@ -28,8 +28,8 @@ from callpath_modeler.cli.options import (
 from callpath_modeler.cli.preflight import CheckedCommand
 from callpath_modeler.cli.table_options import (
     FORMATS,
-    TABLE,
     OutputRequest,
+    answer_writer,
     format_of,
     output_options,
 )
@@ -224,10 +224,10 @@ def status(
         console.write(to_history_junit(history, found, store.name), junit, overwrite=force)
     if form in _PLACES:
         console.write(_written(form, history, found, store.name), output, overwrite=force)
-    elif form == TABLE:
-        request.write_lines(console, history_text(history, found, request.style(console)))
     else:
-        request.write_table(console, history_table(history, found))
+        answer_writer(request, console)(
+            lambda style: history_text(history, found, style), lambda: history_table(history, found)
+        )
     if any(each.failed for each in found):
         ctx.exit(EXIT_NO)
 
@@ -273,12 +273,9 @@ def bisect(
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from callpath_modeler.report.bisection import proposal_table, proposal_text, proposals
 
-    form = output.form
+    write = answer_writer(output, console)
     found = proposals(judged(store), None if commits is None else _listed(commits))
-    if form == TABLE:
-        output.write_lines(console, proposal_text(found, store, output.style(console)))
-    else:
-        output.write_table(console, proposal_table(found))
+    write(lambda style: proposal_text(found, store, style), lambda: proposal_table(found))
 
 
 def _time(text: str | None) -> float:

@@ -14,7 +14,7 @@ from callpath_modeler.cli.options import (
     study_options,
     target_options,
 )
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, output_options
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def command(
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.causes import why_table, why_text, wrapped_text
 
-    form = output.form
+    write = answer_writer(output, console)
     ranking = study.reading(requirements=True).ranking(question)
     findings = findings_at(ranking.fitted, ranking.target)
     cause = explain(ranking, row_of(ranking.fitted.experiment, callpath))
@@ -70,8 +70,8 @@ def command(
         raise DataError(
             f"no cause is known: {counter}", hint="count with 64 bits, or give smaller scales alone"
         )
-    if form == TABLE:
-        output.write_lines(console, why_text(ranking, cause, style=output.style(console)))
-    else:
-        output.write_table(console, why_table(ranking, cause, findings))
+    write(
+        lambda style: why_text(ranking, cause, style=style),
+        lambda: why_table(ranking, cause, findings),
+    )
     console.findings(findings)

@@ -9,7 +9,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE
-from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.reading import is_specification
 from cpmodel_commspec.commands.replay import ideal_run_time, read_source
@@ -32,7 +32,7 @@ def efficiency(console: Console, *, traces: tuple[Path, ...], output: OutputRequ
         trace_efficiency_text,
     )
 
-    form = output.form
+    write = answer_writer(output, console)
     found, findings = [], []
     for path in traces:
         if is_specification(path):
@@ -48,8 +48,5 @@ def efficiency(console: Console, *, traces: tuple[Path, ...], output: OutputRequ
             )
         found.append(TraceEfficiency.of(traced, ideal_run_time(told, traced)))
     found.sort(key=lambda one: one.processes)
-    if form == TABLE:
-        output.write_lines(console, trace_efficiency_text(found, output.style(console)))
-    else:
-        output.write_table(console, trace_efficiency_table(found))
+    write(lambda style: trace_efficiency_text(found, style), lambda: trace_efficiency_table(found))
     console.findings(findings)

@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.factors import FACTOR
 from cpmodel_commspec.commands.reading import SOURCE
@@ -52,11 +52,8 @@ def predict(
 
     if not communication or not computation:
         raise UsageError("a speedup of 0 takes forever", hint="e.g. --comm-speedup 4")
-    form = output.form
+    write = answer_writer(output, console)
     told, _, findings = read_source(console, source)
     found = estimate(told, float(communication), float(computation))
-    if form == TABLE:
-        output.write_lines(console, estimate_text(found, output.style(console)))
-    else:
-        output.write_table(console, estimate_table(found))
+    write(lambda style: estimate_text(found, style), lambda: estimate_table(found))
     console.findings(findings)

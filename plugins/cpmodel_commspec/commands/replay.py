@@ -13,7 +13,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import was_asked
-from callpath_modeler.cli.table_options import TABLE, OutputRequest
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.input_limits import UNLIMITED, InputLimits
 from cpmodel_commspec.commands.factors import FACTOR
@@ -89,7 +89,7 @@ def replay(
     console: Console = ctx.obj
     if was_asked(ctx, "selector") and not is_simulated:
         raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
-    form = output.form
+    write = answer_writer(output, console)
     names = [text for text in (first, second) if text is not None]
     chosen = what_if.lowered_names(lower)
     platforms = [] if is_simulated else _platforms(names)
@@ -113,10 +113,7 @@ def replay(
         found = _predicted(told, None if changes else traced, platforms, changes, limits)
         from cpmodel_commspec.replay.answer import prediction_table, prediction_text
 
-        if form == TABLE:
-            output.write_lines(console, prediction_text(found, output.style(console)))
-        else:
-            output.write_table(console, prediction_table(found))
+        write(lambda style: prediction_text(found, style), lambda: prediction_table(found))
     console.findings(findings)
 
 
@@ -193,10 +190,9 @@ def _simulate(
     source = c_source(told)
     runs = [smpi_run(source, told.processes, Path(name), selector) for name in names]
     found = Simulated(told, tuple(names), selector, tuple(runs), tuple(changes))
-    if output.form == TABLE:
-        output.write_lines(console, simulated_text(found, output.style(console)))
-    else:
-        output.write_table(console, simulated_table(found))
+    answer_writer(output, console)(
+        lambda style: simulated_text(found, style), lambda: simulated_table(found)
+    )
 
 
 def read_source(

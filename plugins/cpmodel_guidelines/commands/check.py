@@ -20,8 +20,8 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.table_options import (
     HTML,
-    TABLE,
     TableRequest,
+    answer_writer,
     table_options,
     table_or_page_options,
 )
@@ -175,11 +175,11 @@ class _Output:
         self.write_cases(found.benchmark.experiment.name, cases_of(found, ahead=self.ahead))
         if self.is_matrix:
             self.write_matrices(content_of(found, style, table.top))
-        elif table.form == TABLE:
-            lines = verification_text(found, style, table.top or TOP)
-            table.write_lines(self.console, lines)
         else:
-            table.write_table(self.console, verification_table(found, table.top))
+            answer_writer(table, self.console)(
+                lambda style: verification_text(found, style, table.top or TOP),
+                lambda: verification_table(found, table.top),
+            )
 
     def write_cases(self, name: str, cases: Sequence[JUnitCase]) -> None:
         """Write JUnit XML if it is requested."""
@@ -199,10 +199,10 @@ class _Output:
         if table.form == HTML:
             output = table.output
             console.write(matrix_page(content), output.path, overwrite=output.force)
-        elif table.form == TABLE:
-            table.write_lines(console, matrix_text(content, table.style(console)))
         else:
-            table.write_table(console, matrix_table(content))
+            answer_writer(table, console)(
+                lambda style: matrix_text(content, style), lambda: matrix_table(content)
+            )
 
 
 def _repetitions(
@@ -223,10 +223,9 @@ def _repetitions(
             "--nrep needs the output of a benchmark", hint="give raw files of ReproMPI"
         )
     found = repetitions_of(campaign, criteria, after)
-    if table.form == TABLE:
-        table.write_lines(console, repetitions_text(found, table.style(console)))
-    else:
-        table.write_table(console, repetitions_table(campaign, found))
+    answer_writer(table, console)(
+        lambda style: repetitions_text(found, style), lambda: repetitions_table(campaign, found)
+    )
     console.findings(campaign.findings)
 
 
@@ -247,10 +246,11 @@ def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[
     output.write_cases(campaign.name, published_cases(campaign, found))
     if output.is_matrix:
         output.write_matrices(published_content(campaign, found, table.top))
-    elif table.form == TABLE:
-        table.write_lines(console, published_text(campaign, found, table.style(console)))
     else:
-        table.write_table(console, published_table(campaign, found))
+        answer_writer(table, console)(
+            lambda style: published_text(campaign, found, style),
+            lambda: published_table(campaign, found),
+        )
     return any(each.significance for each in found), campaign.findings
 
 

@@ -17,8 +17,8 @@ from callpath_modeler.cli.options import (
     refuse_both,
 )
 from callpath_modeler.cli.table_options import (
-    TABLE,
     TableRequest,
+    answer_writer,
     table_options,
     table_output_options,
 )
@@ -83,7 +83,7 @@ def diff(
             f"diff compares two campaigns, not {len(experiment)}",
             hint="give a folder for each: cpmodel guidelines diff before/ after/",
         )
-    form = table.form
+    write = answer_writer(table, console)
     note_other(ctx, experiment[1])
     question = Question(metric=metric, inclusive=inclusive)
     before, after = (
@@ -100,11 +100,10 @@ def diff(
         cases = change_cases(changes, worse=is_worse)
         text = junit_xml("cpmodel guidelines diff", after.benchmark.experiment.name, cases)
         console.write(text, junit, overwrite=table.output.force)
-    if form == TABLE:
-        lines = change_text(changes, table.style(console), table.top or TOP)
-        table.write_lines(console, lines)
-    else:
-        table.write_table(console, change_table(changes, table.top))
+    write(
+        lambda style: change_text(changes, style, table.top or TOP),
+        lambda: change_table(changes, table.top),
+    )
     findings = (*before.findings, *after.findings)
     console.findings(findings)
     if fail_on is None:

@@ -12,7 +12,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
-from callpath_modeler.cli.table_options import FORMATS, TABLE, TableRequest, table_options
+from callpath_modeler.cli.table_options import FORMATS, TableRequest, answer_writer, table_options
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import (
     ERROR_RATE,
@@ -153,22 +153,20 @@ def tune(
         require_rules(promised, "there is nothing to verify")
         kept = hold(promised, given.campaign, _after(after, processes), guidelines, question)
         findings = (*found.found.findings, *kept.findings)
-        if form == TABLE:
-            style = table.style(console)
-            lines = promises_text(found, kept, style, table.top or TOP)
-            table.write_lines(console, lines)
-        else:
-            table.write_table(console, promises_table(found, kept))
+        answer_writer(table, console)(
+            lambda style: promises_text(found, kept, style, table.top or TOP),
+            lambda: promises_table(found, kept),
+        )
         console.findings(findings)
         if kept.fails:
             ctx.exit(EXIT_NO)
         refuse_incomplete(findings)
         return
-    elif form == TABLE:
-        style = table.style(console)
-        table.write_lines(console, gains_text(found, style, table.top or TOP))
     else:
-        table.write_table(console, gains_table(found, table.top))
+        answer_writer(table, console)(
+            lambda style: gains_text(found, style, table.top or TOP),
+            lambda: gains_table(found, table.top),
+        )
     console.findings(found.found.findings)
 
 
