@@ -40,6 +40,8 @@ _BASE, _NEW, _OTHER_BASE, _OTHER_NEW = range(4)
 class PairInputs(AnswerInputs):
     """Two experiments, and values of theirs that do not depend on the target.
 
+    What it has from `AnswerInputs` is about the new experiment.
+
     Parameters
     ----------
     fitted : models or measured values of the new experiment

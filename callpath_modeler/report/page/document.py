@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+from callpath_modeler.fingerprints import Fingerprint
+from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.page.cards import cards_section
-from callpath_modeler.report.page.content import PageContent
+from callpath_modeler.report.page.content import PageContent, Provenance
 from callpath_modeler.report.page.efficiency import efficiency_section
 from callpath_modeler.report.page.expectations import expectations_section
-from callpath_modeler.report.page.markup import Html, joined, tag
+from callpath_modeler.report.page.markup import Html, cell, head, joined, pairs, table, tag
 from callpath_modeler.report.page.names import CallPathLinks
-from callpath_modeler.report.page.provenance import provenance_section
 from callpath_modeler.report.page.quality import quality_section
 from callpath_modeler.report.page.ranking import ranking_section
 from callpath_modeler.report.page.summary import summary
 from callpath_modeler.report.page.tree import tree_section
+from callpath_modeler.units import counted
+
+_MOST_INPUTS = 500
+"""Largest number of inputs that are listed."""
 
 
 def page(content: PageContent) -> str:
@@ -141,3 +147,57 @@ def policy(script: Html | None) -> str:
 
 def _asset(name: str) -> str:
     return files("callpath_modeler.report.page").joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def provenance_section(making: Provenance, fitted: Fitted) -> Html:
+    """Return everything that is needed to repeat the page and to compare the inputs."""
+    versions = ", ".join(f"{name} {version}" for name, version in making.versions)
+    settings = {**fitted.settings, "repetitions": fitted.models.aggregate}
+    settings["hypotheses"] = _listed(json.loads(settings["hypotheses"]))
+    return joined(
+        pairs(
+            [
+                ("command", tag("code", making.command)),
+                ("versions", versions),
+                *(("configuration", _configured(one)) for one in making.configuration),
+                *((name, value) for name, value in settings.items()),
+            ]
+        ),
+        *_inputs(making.inputs),
+    )
+
+
+def _listed(space: Mapping[str, object]) -> str:
+    """Return the settings of a space of hypotheses as text."""
+    parts = []
+    for name, held in space.items():
+        words = ", ".join(map(str, held)) if isinstance(held, list) else str(held).lower()
+        if words:
+            parts.append(f"{name.replace('_', ' ')}: {words}")
+    return "; ".join(parts)
+
+
+def _configured(one: Fingerprint) -> Html:
+    return joined(one.path, " · SHA-256 ", tag("code", one.sha256))
+
+
+def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:
+    heads = [head("input"), head("size", right=True), head("SHA-256")]
+    body = [
+        tag(
+            "tr",
+            tag("th", one.path, scope="row"),
+            cell("-" if one.size is None else f"{one.size} B", right=True),
+            cell(tag("code", one.sha256) if one.sha256 else _without(one)),
+        )
+        for one in inputs[:_MOST_INPUTS]
+    ]
+    more = counted(len(inputs) - _MOST_INPUTS, "more input")
+    rest = [tag("p", f"… {more}", class_="aside")] if len(inputs) > _MOST_INPUTS else []
+    shown = tag("details", tag("summary", counted(len(inputs), "input")),
+                table(heads, body, caption="Inputs"), *rest)  # fmt: skip
+    return [shown]
+
+
+def _without(one: Fingerprint) -> str:
+    return "no longer exists" if one.size is None else "too large to be hashed"

@@ -51,7 +51,7 @@ def test_keys_that_come_while_a_target_is_worked_on_hold(monkeypatch):
         return usual_answer(known, target, bands=bands)
 
     async def steps(screen):
-        monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.values_at", slowly)
+        monkeypatch.setattr("callpath_modeler.tui.value_keys.values_at", slowly)
         await screen.pilot.press("right_square_bracket")
         await asyncio.to_thread(begun.wait, 10)
         screen.says("working")
@@ -80,7 +80,7 @@ class Broken:
 
 def test_a_store_that_proves_broken_behind_the_screen_is_said_on_it(monkeypatch):
     monkeypatch.setattr("callpath_modeler.tui.frame.AT_ONCE", 3)
-    monkeypatch.setattr("callpath_modeler.tui.progressive_forecast.values_at", Broken())
+    monkeypatch.setattr("callpath_modeler.tui.value_keys.values_at", Broken())
 
     async def steps(screen):
         await screen.press("right_square_bracket")

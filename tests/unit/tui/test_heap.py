@@ -13,7 +13,7 @@ _FREED = """
 import sys
 from pathlib import Path
 import numpy as np
-from callpath_modeler.tui.progressive_forecast import trim_heap
+from callpath_modeler.tui.value_keys import trim_heap
 
 def private():
     status = Path("/proc/self/status").read_text().splitlines()
