@@ -16,7 +16,7 @@ from callpath_modeler.analysis.two_samples import (
     deviation_of_models,
     false_discovery_rate,
 )
-from callpath_modeler.arrays import FloatArray, Int8Array
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
 from callpath_modeler.modeling import centre
 from callpath_modeler.profile.metric_values import inclusive_values
 
@@ -63,9 +63,11 @@ def measured_changes(
 ) -> Changes:
     """Return the measured differences at a common scale."""
     samples, costs, views, points, sums = [], [], [], [], []
-    for side in pair.sides:
+    for k, side in enumerate(pair.sides):
         point = int(np.searchsorted(side.points, scale))
-        rows = inclusive_values(pair.tree, side.values) if inclusive else side.values
+        rows = side.values
+        if inclusive:
+            rows = pair.runs[k].inclusive.reshape(rows.shape)
         views.append(rows)
         points.append(point)
         run_times = side.run_times if pair.has_run_times else None
@@ -161,7 +163,14 @@ def changes_of(
         low, high = np.expm1(test.low), np.expm1(test.high)
     rate = false_discovery_rate(test.p)
     is_shown = np.nan_to_num(rate, nan=1.0) <= 1 - confidence
-    # Repetitions may say one thing and their centres another: then nothing is shown.
-    agrees = np.sign(change) == np.sign(test.difference)
-    mark = np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)
+    mark = marks_of(change, test, is_shown)
     return Changes(at, base, new, change, relative, low, high, test.p, rate, mark, sums)
+
+
+def marks_of(change: FloatArray, test: SampleComparison, is_shown: BoolArray) -> Int8Array:
+    """Return the signs of changes that are shown, as `Changes.mark`.
+
+    Repetitions may say one thing and their centres another: then nothing is shown.
+    """
+    agrees = np.sign(change) == np.sign(test.difference)
+    return np.where(is_shown & agrees, np.sign(change), 0).astype(np.int8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from callpath_modeler.modeling import Centre
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.parameter_line import ParameterLine, nearest_line
 from callpath_modeler.profile.program import of_one_program
 from callpath_modeler.profile.schema import PROGRAM, Metric
@@ -80,7 +82,7 @@ class AlignedExperiment:
         return self.spread(np.arange(len(self.rows)), absent=-1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ExperimentPair:
     """Two experiments that can be compared.
 
@@ -124,6 +126,12 @@ class ExperimentPair:
     def sides(self) -> tuple[AlignedExperiment, AlignedExperiment]:
         """Before and after."""
         return self.base, self.new
+
+    @cached_property
+    def runs(self) -> tuple[Costs, Costs]:
+        """Values of all runs of base and of new, each [call paths, K * R]."""
+        base, new = (each.values.reshape(len(each.values), -1) for each in self.sides)
+        return Costs.of(self.tree, base), Costs.of(self.tree, new)
 
 
 def pair_up(

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import Changes, change_of
+from callpath_modeler.analysis.changes import Changes, change_of, marks_of
 from callpath_modeler.analysis.diff import Differences, PredictedPair, direction_of
 from callpath_modeler.analysis.measured import Sample, pool_of, sample_at
 from callpath_modeler.analysis.pairing import AlignedExperiment
@@ -64,16 +64,14 @@ class SumChanges:
             found = self._of_runs(sums, self.scale)
         else:
             found = self._of_predictions(sums, values, addends)
-        change = change_of(values[:, 0], values[:, 1])
         is_shown = np.nan_to_num(found.p, nan=1.0) <= self._limit(changes)
-        agrees = np.sign(change) == np.sign(found.difference)
-        mark = np.where(is_shown & agrees, np.sign(change), 0)
+        mark = marks_of(change_of(values[:, 0], values[:, 1]), found, is_shown)
         scales = self.differences.pair.scales
         if addends is not None and len(scales):
             measured = self._of_runs(sums, float(scales[-1]))
             direction = direction_of(measured.p, measured.difference, self.differences.confidence)
             mark = np.where(mark == direction, mark, 0)
-        return found, mark.astype(np.int8)
+        return found, mark
 
     def _limit(self, changes: Changes) -> float:
         """Return the largest probability by chance of a difference that is shown."""
@@ -82,24 +80,14 @@ class SumChanges:
         return float(shown.max()) if len(shown) else level / max(1, np.isfinite(changes.p).sum())
 
     @cached_property
-    def _runs(self) -> tuple[Costs, Costs]:
-        """Values of all runs of base and of new, each [call paths, K * R]."""
-        pair = self.differences.pair
-        base, new = (
-            Costs.of(pair.tree, side.values.reshape(len(side.values), -1)) for side in pair.sides
-        )
-        return base, new
-
-    @cached_property
     def _pools(self) -> tuple[Pool, Pool]:
         base, new = (pool_of(side.values) for side in self.differences.pair.sides)
         return base, new
 
     def _of_runs(self, sums: Sums, scale: float) -> SampleComparison:
         """Return the test of measured sums."""
-        sides = self.differences.pair.sides
-        samples = []
-        for side, runs, pool in zip(sides, self._runs, self._pools, strict=True):
+        pair, samples = self.differences.pair, []
+        for side, runs, pool in zip(pair.sides, pair.runs, self._pools, strict=True):
             point = int(np.searchsorted(side.points, scale))
             values = sums(runs)
             values = values.reshape(len(values), *side.values.shape[1:])
@@ -107,7 +95,7 @@ class SumChanges:
         if not any(sample.is_repeated for sample in samples):
             samples = [
                 self._unrepeated(sums, sample, side)
-                for sample, side in zip(samples, sides, strict=True)
+                for sample, side in zip(samples, pair.sides, strict=True)
             ]
         return compare_samples(samples[0], samples[1], self.differences.confidence)
 
