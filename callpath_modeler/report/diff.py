@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from rich.text import Text
@@ -236,22 +236,21 @@ def _columns(
     found: ExperimentDifference, rows: IntArray, others: IntArray, style: TextStyle
 ) -> list[TextColumn]:
     unit, additive, costs = found.pair.metric.unit, found.pair.metric.additive, found.costs
-    extra = [""] * bool(len(others))
-    last = [len(costs.base) - 1] if additive else []
+    whole = len(costs.base) - 1
+    lines = [*rows.tolist(), *[None] * bool(len(others)), *[whole] * additive]
+    growth = dict(zip(rows.tolist(), growth_cells(found, rows, style), strict=True))
+
+    def texts(text: Callable[[int], str]) -> list[str]:
+        return ["" if line is None else text(line) for line in lines]
 
     def cost(values: FloatArray) -> list[str]:
-        parts = [*values[rows]]
-        if len(others):
-            parts.append(float(np.nansum(values[others])) if additive else np.nan)
-        return [style.amount(float(v), unit) for v in [*parts, *values[last]]]
-
-    where = np.array([*rows, *last], np.intp)
+        rest = float(np.nansum(values[others])) if additive else np.nan
+        amounts = [rest if line is None else float(values[line]) for line in lines]
+        return [style.amount(value, unit) for value in amounts]
 
     def changed(changes: Changes, header: str, droppable: int = 0) -> TextColumn:
-        cells = [_change(found, changes, int(row)) for row in where]
-        styles = [_STYLES[int(mark)] for mark in changes.mark[where]]
-        cells[len(rows) : len(rows)] = extra
-        styles[len(rows) : len(rows)] = extra
+        cells = texts(lambda row: _change(found, changes, row))
+        styles = texts(lambda row: _STYLES[int(changes.mark[row])])
         return TextColumn(header, cells, droppable=droppable, styles=styles)
 
     columns = [TextColumn("base", cost(costs.base)), TextColumn("new", cost(costs.new))]
@@ -259,13 +258,13 @@ def _columns(
     columns += [changed(c, _title(found, c), -(c is found.costs)) for c in _from_left(found)]
     if found.is_measured and found.predicted is not None:
         columns.append(changed(found.predicted, _MODELS, droppable=4))
-    if found.at_target is not None:
-        bands = [_band(found.at_target, int(row)) for row in where]
-        bands[len(rows) : len(rows)] = extra
+    at_target = found.at_target
+    if at_target is not None:
+        bands = texts(lambda row: _band(at_target, row))
         columns.append(TextColumn(_band_title(found), bands, droppable=3))
     if found.growth is not None:
-        texts = [*growth_cells(found, rows, style), *extra, *[""] * len(last)]
-        columns.append(TextColumn("growth", texts, right=False, droppable=2))
+        cells = texts(lambda row: growth.get(row, ""))
+        columns.append(TextColumn("growth", cells, right=False, droppable=2))
     return columns
 
 
