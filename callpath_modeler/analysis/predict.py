@@ -32,6 +32,8 @@ _CHUNK = 16_384
 """Predictions that are made at a time; each takes a kilobyte."""
 _MANY = 20_000
 """Call paths from which on a sample shows how uncertain they are; their bands take .03 s."""
+_BLOCK = 100
+"""Neighbours that are sampled together."""
 
 _RECONCILED: WeakKeyDictionary[Fitted, tuple[float, float | None, FloatArray]] = WeakKeyDictionary()
 """Target, measured total and predictions of the last reconciliation of models."""
@@ -173,7 +175,10 @@ def _sampled_bands(
     costly = np.argpartition(cost, len(cost) - half)[-half:]
     is_other = np.ones(len(cost), bool)
     is_other[costly] = False
-    sample = np.flatnonzero(is_other)[:: len(cost) // half]
+    others = np.flatnonzero(is_other)
+    blocks = np.linspace(0, len(others) - _BLOCK, half // _BLOCK).astype(np.intp)
+    # Neighbours are read together from a file.
+    sample = others[(blocks[:, None] + np.arange(_BLOCK)).ravel()]
     of_sample = cost[sample].sum()
     # The sample stands for all others.
     by = (cost.sum() - cost[costly].sum()) / of_sample if of_sample > 0 else 0.0

@@ -220,13 +220,16 @@ def lowered(value: FloatArray, low: FloatArray, total: float) -> FloatArray:
         return low * (total / np.nansum(low))
     # The sum of moves is concave in k, so Newton's method approaches its root from below.
     # Distances are relative to their sum, because squares of large ones have no number.
-    relative = distance / most
-    moved, wanted = relative[relative > 0], excess / most
-    k = wanted / float(moved @ moved)
+    relative, wanted = distance / most, excess / most
+    k, part = wanted / float(relative @ relative), np.empty_like(relative)
     for _ in range(_STEPS):
-        kept = moved / (1 + k * moved)
-        lacking = wanted - k * float(moved @ kept)
+        np.multiply(relative, k, out=part)
+        part += 1
+        np.divide(relative, part, out=part)
+        lacking = wanted - k * float(relative @ part)
         if lacking <= _EXACT * wanted:
             break
-        k += lacking / float(kept @ kept)
-    return value - distance * (k * relative / (1 + k * relative))
+        k += lacking / float(part @ part)
+    part *= k
+    part *= distance
+    return np.subtract(value, part, out=part)
