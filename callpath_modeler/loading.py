@@ -68,8 +68,8 @@ from callpath_modeler.readers.assemble import (
 )
 from callpath_modeler.readers.base import (
     Agreement,
-    ColumnRole,
-    ExplainingReader,
+    ColumnReader,
+    TableReading,
     VerifyingReader,
 )
 from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
@@ -94,7 +94,10 @@ _SCALE = "--param p"
 BESIDE = "cpmodel.toml"
 """Name of what an untrusted file states, in a shard."""
 
-OF_PROFILES = ("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader")
+OF_PROFILES = (
+    *("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader"),
+    *("--drop", "--time-column", "--repetition"),
+)
 """Options of reading profiles; they do not apply to stored experiments."""
 
 
@@ -291,6 +294,7 @@ def load_shard(
         "--metric": str(read.metrics),
         "--locations": str(read.locations),
         "--unit": str(sorted(read.units.items())),
+        **({"--drop, --time, --repetition": repr(read.columns)} if read.columns else {}),
         "--ranks": _ranks_text(processes),
         "--split-ranks": repr(processes and replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
@@ -363,7 +367,8 @@ def _with_omissions(experiment: Experiment, more: Iterable[Omission]) -> Experim
 
 def _read_with(options: LoadOptions) -> Iterator[Omission]:
     """Yield what an untrusted file states about reading profiles, for one profile alone."""
-    return (each for option, each in options.beside.items() if option in {"--unit", "--name"})
+    told = {"--unit", "--name", "--drop", "--time-column", "--repetition"}
+    return (each for option, each in options.beside.items() if option in told)
 
 
 def _of_stored(options: LoadOptions, *, but: str = "--") -> Iterator[Omission]:
@@ -429,28 +434,24 @@ def load_parts(
         If some runs lack it.
     """
     selection = _selection_of(options)
-    names: list[tuple[str, str]] = []
     is_key = False
 
-    def divided(runs: list[ReadRun]) -> list[list[ReadRun]]:
+    def divided(runs: list[ReadRun]) -> dict[tuple[str, str], list[ReadRun]]:
         nonlocal is_key
         chosen = selection.by_metadata(runs)
         refuse_several_tools(chosen)
         groups = {"": chosen}
         if is_key := group_by is not None and is_metadata(chosen, group_by):
             groups = _divided(chosen, _known(group_by, _entries(chosen, group_by)))
-        parts = {
+        return {
             (value, case): some
             for value, of in groups.items()
             for case, some in _divided(of, case_names(keys_of_cases(of), of)).items()
         }
-        names.extend(parts)
-        return [*parts.values()]
 
     paths = _expand(sources)
     if any(store.is_stored(path) for path in paths):
-        experiments = [_whole(sources, options, selection, progress)]
-        names.append(("", ""))
+        experiments = {("", ""): _whole(sources, options, selection, progress)}
     else:
         registry = Registry.of_installed(options.reader)
         findings: list[Finding] = []
@@ -458,14 +459,12 @@ def load_parts(
         found = assemble_groups(
             files, registry, options.read_with_operands, progress, groups=divided
         )
-        experiments = [
-            _as_read(replace(each, findings=(*findings, *each.findings)), options) for each in found
-        ]
-    _refuse_unnamed(experiments, options)
-    chosen = {
-        name: _chosen(each, options, selection)
-        for name, each in zip(names, experiments, strict=True)
-    }
+        experiments = {
+            name: _as_read(replace(each, findings=(*findings, *each.findings)), options)
+            for name, each in found.items()
+        }
+    _refuse_unnamed([*experiments.values()], options)
+    chosen = {name: _chosen(each, options, selection) for name, each in experiments.items()}
     if group_by is None or is_key:
         return chosen
     return {
@@ -688,6 +687,9 @@ def _late_option(options: LoadOptions, reduction: Reduction, *, but: str = "") -
         bool(read.units),
         options.name_pattern is not None,
         options.reader is not None,
+        bool(read.columns.drop),
+        bool(read.columns.time),
+        bool(read.columns.repetition),
     )
     late = (option for option, is_given in zip(OF_PROFILES, given, strict=True) if is_given)
     return next((each for each in late if each != but and each not in options.preset), "")
@@ -798,14 +800,30 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
     return write_manifest(told, directory)
 
 
-def column_roles(sources: Sequence[str | Path], options: LoadOptions) -> Sequence[ColumnRole]:
-    """Return the roles of the columns of a single table; none for other sources."""
+def table_reading(
+    sources: Sequence[str | Path], options: LoadOptions, *, of_first: bool = False
+) -> tuple[Path, TableReading] | None:
+    """Return a table among the sources, and how it is read; None = there is none.
+
+    Parameters
+    ----------
+    sources : sources, as for `load`
+    options : options of loading
+    of_first : take the first of several tables; else only a single table is explained
+    """
     paths = _expand(sources)
-    if len(paths) != 1 or not paths[0].is_file() or store.is_stored(paths[0]):
-        return ()
-    reader = Registry.of_installed(options.reader).find(paths[0])
+    if any(store.is_stored(path) for path in paths):
+        return None
+    registry = Registry.of_installed(options.reader)
+    if of_first:
+        paths = [file.path for file in discover(paths, registry, name_pattern=options.name_pattern)]
+    elif len(paths) != 1 or not paths[0].is_file():
+        return None
+    reader = registry.find(paths[0])
     with naming_the_reader(reader, paths[0]):
-        return reader.explain(paths[0]) if isinstance(reader, ExplainingReader) else ()
+        if not isinstance(reader, ColumnReader):
+            return None
+        return paths[0], reader.explain(paths[0], options.read.choices)
 
 
 def verify(

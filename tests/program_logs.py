@@ -7,7 +7,7 @@ those of the programs' documentation.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -331,6 +331,54 @@ def kokkos(_p: int, times: dict[str, float]) -> str:
     return json.dumps({"kokkos-kernel-data": data})
 
 
+def likwid(threads: int, times: dict[str, float]) -> str:
+    """Return CSV of likwid-perfctr for the regions of a program, after its source in Lua.
+
+    Each region takes its time on the last thread, and less on the others.
+    """
+    names = [f"HWThread {number}" for number in range(threads)]
+    width = max(len(names) + 2, 5)
+
+    def line(*cells: object) -> str:
+        return ",".join(map(str, cells)) + "," * (width - len(cells)) + "\n"
+
+    def statistics(kind: str, region: str, group: str, *rows: Sequence[object]) -> str:
+        head = line("TABLE", f"Region {region}", f"Group 1 {kind} STAT", group, len(rows))
+        return head + "".join(line(*row) for row in rows)
+
+    text = ""
+    for region, time in times.items():
+        if not region:
+            continue
+        own = [f"{0.75 * time if k + 1 < threads else time:.6f}" for k in range(threads)]
+        text += line("STRUCT", "Info", 3)
+        text += line("CPU name:", "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz")
+        text += line("CPU type:", "Intel Cascadelake SP processor")
+        text += line("CPU clock:", "2.494120 GHz")
+        text += line("TABLE", f"Region {region}", "Group 1 Raw", "MEM_DP", 2)
+        text += line("Region Info", *names)
+        text += line("RDTSC Runtime [s]", *own)
+        text += line("call count", *["10"] * threads)
+        text += line("Event", "Counter", *names)
+        text += line("INSTR_RETIRED_ANY", "FIXC0", *[str(1000 // threads)] * threads)
+        text += line("CAS_COUNT_RD", "MBOX0C0", "500", *["0"] * (threads - 1))
+        if threads > 1:
+            row = ("INSTR_RETIRED_ANY STAT", "FIXC0", 1000, 1000 // threads, 1000 // threads)
+            text += statistics("Raw", region, "MEM_DP",
+                               ("Event", "Counter", "Sum", "Min", "Max", "Avg"), row)  # fmt: skip
+        text += line("TABLE", f"Region {region}", "Group 1 Metric", "MEM_DP", 4)
+        text += line("Metric", *names)
+        text += line("Runtime (RDTSC) [s]", *own)
+        text += line("CPI", *["0.71"] * threads)
+        text += line("Memory bandwidth [MBytes/s]", *["12000.5"] * threads)
+        text += line("Memory data volume [GBytes]", "1.5", *["0"] * (threads - 1))
+        if threads > 1:
+            row = ("Runtime (RDTSC) [s] STAT", 9.9, 0.1, time, 0.2)
+            text += statistics("Metric", region, "MEM_DP",
+                               ("Metric", "Sum", "Min", "Max", "Avg"), row)  # fmt: skip
+    return text
+
+
 _HPCG = ("DDOT", "MG", "SpMV", "WAXPBY")
 _STREAM = ("Copy", "Scale", "Add", "Triad")
 PROGRAMS = {
@@ -355,6 +403,7 @@ PROGRAMS = {
                     ("program/solve", "program/io", "program"), 1e-6),
     "Kokkos": Program("host-4711.json", kokkos, ("axpy", "spmv", "rest"),
                       ("application/axpy", "application/spmv", "application"), 1e-6),
+    "LIKWID": Program("run.csv", likwid, ("triad", "halo"), ("triad", "halo"), 1e-6),
     "sacct": Program("jobs.txt", sacct, ("",), ("solver",), 1.0),
     "hyperfine": Program("times.json", hyperfine, ("",),
                          ("mpirun -np # .\\/solver -n 1000",), 1e-6),

@@ -344,7 +344,7 @@ def _stated_beside(ctx: click.Context, path: str) -> dict[str, Omission]:
     for key, value, origin in _from_files(ctx):
         if origin.rpartition(":")[0] == path and describes(options[key]):
             name, _, source = value.partition("=") if key == "param" else (key, "", value)
-            option = f"--param {name}" if key == "param" else f"--{key}"
+            option = f"--param {name}" if key == "param" else f"--{key.replace('_', '-')}"
             if key == "param" and name in ctx.meta.get(ASKED, ()):
                 continue
             stated[option] = from_file(OmissionKind.CONFIGURED, f'{name} "{source}"', path)

@@ -11,7 +11,7 @@ from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.options import study_options, target_options
+from callpath_modeler.cli.options import study_options, target_options, with_standard_input
 from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
@@ -30,7 +30,9 @@ _TOP_OF_A_TABLE = 10
 
 
 @click.command("diff", cls=Configured)
-@click.argument("experiment", nargs=-1, required=True, metavar="BASE NEW")
+@click.argument(
+    "experiment", nargs=-1, required=True, metavar="BASE NEW", callback=with_standard_input
+)
 @click.option(
     "--fail-on",
     metavar="LIMITS",

@@ -10,15 +10,21 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.options import EXPERIMENT_OR_NONE, model_names, model_options
+from callpath_modeler.cli.options import (
+    EXPERIMENT_OR_NONE,
+    STANDARD_INPUT,
+    model_names,
+    model_options,
+)
 from callpath_modeler.cli.table_options import TABLE, OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from callpath_modeler.question import Question
+    from callpath_modeler.readers.base import ColumnRole
     from callpath_modeler.study import Study
 
 
@@ -32,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
 @click.option("--config", is_flag=True, help="Show the values of options and their origins.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Explain how the data are read, and print a cpmodel.toml that states the same.",
+)
 @click.option("--advise", is_flag=True, help="Show which scale or setting to run next.")
 @model_options
 @output_options
@@ -43,6 +54,7 @@ def command(
     verify: bool,
     write_manifest: bool,
     config: bool,
+    explain: bool,
     advise: bool,
     question: Question,
     study: Study,
@@ -76,6 +88,9 @@ def command(
         )
         console.write(text, output.path, overwrite=output.force)
         return
+    if explain:
+        _explain(console, study, output)
+        return
     _describe(console, study.reading(metrics=None), question, output, diagnostics=diagnostics)
 
 
@@ -90,7 +105,6 @@ def _describe(
     """Print the description of the runs, or of each case; or all findings."""
     from dataclasses import replace
 
-    from callpath_modeler import loading
     from callpath_modeler.analysis.repetitions import repetition_findings
     from callpath_modeler.report.info import diagnostics_text, info_table, info_text
 
@@ -110,12 +124,37 @@ def _describe(
         lambda style: (
             diagnostics_text(findings, style.width)
             if diagnostics
-            else info_text(read, loading.column_roles(study.sources, study.load_options))
+            else info_text(read, _columns(study))
         ),
         lambda: info_table(read),
     )
     if not diagnostics:
         console.findings(told)
+
+
+def _columns(study: Study) -> Sequence[ColumnRole]:
+    """Return the roles of the columns, if the source is a single table."""
+    from callpath_modeler.loading import table_reading
+
+    found = table_reading(study.sources, study.load_options)
+    return () if found is None else found[1].columns
+
+
+def _explain(console: Console, study: Study, output: OutputRequest) -> None:
+    """Print how the sources are read: columns, numbers in names, cases, repetitions, units."""
+    from callpath_modeler.loading import table_reading
+    from callpath_modeler.report.reading import SourceReading, reading_table, reading_text
+
+    parts = {name: part.runs() for (_, name), part in study.parts().items()}
+    table = table_reading(study.sources, study.load_options, of_first=True)
+    files = len({run.source.partition("[")[0] for each in parts.values() for run in each.runs})
+    reading = SourceReading(parts, table, files)
+    if output.form == TABLE:
+        at_input = click.get_current_context().meta.get(STANDARD_INPUT)
+        source = "" if table is None else "-" if str(table[0]) == at_input else str(table[0])
+        output.write_lines(console, reading_text(reading, source))
+    else:
+        output.write_table(console, reading_table(reading))
 
 
 def _cases(
@@ -127,7 +166,6 @@ def _cases(
     diagnostics: bool,
 ) -> None:
     """Print one line for each case of the runs, or the findings about all of them."""
-    from callpath_modeler import loading
     from callpath_modeler.cli.cases import measured_cases, write_measured_cases
     from callpath_modeler.report.cases import findings_of
     from callpath_modeler.report.info import column_rows, diagnostics_text
@@ -138,7 +176,7 @@ def _cases(
         lines = diagnostics_text(findings_of(answers), output.style(console).width)
         output.write_lines(console, lines)
         return
-    roles = loading.column_roles(study.sources, study.load_options)
+    roles = _columns(study)
     more = ["", *aligned(column_rows(roles))] if roles else []
     write_measured_cases(console, answers, output, more)
 

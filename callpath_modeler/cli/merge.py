@@ -11,6 +11,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.fit import store_models
 from callpath_modeler.cli.options import FORCE, fit_options, load_options, store_file
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
@@ -42,5 +43,9 @@ def command(
     """
     from callpath_modeler import loading
 
+    if "-" in experiment:
+        raise UsageError(
+            "-: a shard is a file, not standard input", hint="cpmodel merge FILE... -o NAME.cpm"
+        )
     read, asked = loading.load_shards(experiment, load)
     store_models(console, read, metrics or asked or (), fitting, output, force=force)

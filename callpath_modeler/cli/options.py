@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.readers.base import ColumnChoices
     from callpath_modeler.readers.process_selection import ProcessSelection
 
 
@@ -67,22 +68,41 @@ STANDARD_INPUT = "callpath_modeler.standard_input"
 """Key of the context for the file that holds standard input."""
 
 
-def _sources(
+def with_standard_input(
     ctx: click.Context, _argument: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Replace ``-`` by a file with standard input."""
+    """Replace ``-`` by a file with standard input.
+
+    Raises
+    ------
+    UsageError
+        If ``-`` is given twice.
+    """
     if "-" not in given or ctx.resilient_parsing:
         return given
+    if given.count("-") > 1 or STANDARD_INPUT in ctx.meta:
+        raise UsageError("-: standard input can be read once", hint="give - once, and files else")
     from callpath_modeler.cli.standard_input import stored
 
     path = ctx.meta[STANDARD_INPUT] = str(stored())
     return tuple(path if source == "-" else source for source in given)
 
 
+def one_with_standard_input(
+    ctx: click.Context, option: click.Parameter, given: Path | None
+) -> Path | None:
+    """Replace ``-`` by a file with standard input, as `with_standard_input`."""
+    if given is None:
+        return None
+    return Path(*with_standard_input(ctx, option, (str(given),)))
+
+
 EXPERIMENT = click.argument(
-    "experiment", nargs=-1, required=True, metavar="EXP...", callback=_sources
+    "experiment", nargs=-1, required=True, metavar="EXP...", callback=with_standard_input
 )
-EXPERIMENT_OR_NONE = click.argument("experiment", nargs=-1, metavar="EXP...", callback=_sources)
+EXPERIMENT_OR_NONE = click.argument(
+    "experiment", nargs=-1, metavar="EXP...", callback=with_standard_input
+)
 FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
 
 
@@ -130,6 +150,12 @@ def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     return None if path == Path("-") else path
 
 
+def _time_column(*names: str) -> Callable[[F], F]:
+    about = "Column of a table with the run time."
+    return click.option(*names, "time_column", cls=DescribingOption, metavar="COLUMN", help=about)
+
+
+_TIME_COLUMN = _time_column("--time", "--time-column")
 _LOAD = (
     click.option(
         "--where",
@@ -203,6 +229,20 @@ _LOAD = (
         metavar="METRIC=UNIT",
         multiple=True,
         help="Unit of a metric whose profiles state none, e.g. time=us.",
+    ),
+    click.option(
+        "--drop",
+        cls=DescribingOption,
+        metavar="COLUMN",
+        multiple=True,
+        help="Column of a table that is not used.",
+    ),
+    _TIME_COLUMN,
+    click.option(
+        "--repetition",
+        cls=DescribingOption,
+        metavar="COLUMN",
+        help="Column of a table that tells repetitions apart.",
     ),
     click.option(
         "--define",
@@ -320,9 +360,17 @@ _FIT = (
 )
 
 
-def load_options(command: F) -> F:
-    """Add the options that select and read runs; they arrive as ``load``."""
-    return option_group(command, (*_LOAD, _JOBS, _EXECUTOR), "load", _make_load)
+def load_options(command: F, *, has_time: bool = False) -> F:
+    """Add the options that select and read runs; they arrive as ``load``.
+
+    Parameters
+    ----------
+    command : the command
+    has_time : whether the command has an option ``--time`` of its own
+    """
+    time = _time_column("--time-column")
+    options = tuple(time if has_time and each is _TIME_COLUMN else each for each in _LOAD)
+    return option_group(command, (*options, _JOBS, _EXECUTOR), "load", _make_load)
 
 
 def fit_options(command: F) -> F:
@@ -340,9 +388,16 @@ def question_options(command: F) -> F:
     return _asking(command, _ASK)
 
 
-def model_options(command: F) -> F:
-    """Add the options of question and models; they arrive as ``question`` and ``study``."""
-    return fit_options(_asking(load_options(_with_study(command)), (*_SCALE, _METRIC[0])))
+def model_options(command: F, *, has_time: bool = False) -> F:
+    """Add the options of question and models; they arrive as ``question`` and ``study``.
+
+    Parameters
+    ----------
+    command : the command
+    has_time : whether the command has an option ``--time`` of its own
+    """
+    of_load = load_options(_with_study(command), has_time=has_time)
+    return fit_options(_asking(of_load, (*_SCALE, _METRIC[0])))
 
 
 def target_options(command: F) -> F:
@@ -392,6 +447,9 @@ def _make_load(
     scaling: str | None,
     parameters: tuple[str, ...],
     units: tuple[str, ...],
+    drop: tuple[str, ...],
+    time_column: str | None,
+    repetition: str | None,
     define: tuple[str, ...],
     pattern: str | None,
     reader: str | None,
@@ -418,6 +476,7 @@ def _make_load(
         parameter_sources=sources,
         scale_beside=path if states_scale else "",
         units=_units(units),
+        columns=_columns(drop, time_column, repetition),
         scaling=None if scaling is None else Scaling(scaling),
         processes=_processes(ranks, split_ranks),
         strict=strict,
@@ -460,6 +519,16 @@ def _units(given: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"--unit {text!r} is malformed", hint="e.g. --unit time=us")
         units[name.strip()] = unit.strip()
     return units
+
+
+def _columns(drop: tuple[str, ...], time: str | None, repetition: str | None) -> ColumnChoices:
+    """Return the roles of columns; those that a configuration file names may be missing."""
+    from callpath_modeler.readers.base import ColumnChoices
+
+    preset = _preset()
+    names = {"--drop": "--drop", "--time-column": "--time", "--repetition": "--repetition"}
+    if_there = frozenset(name for option, name in names.items() if option in preset)
+    return ColumnChoices(drop, time or "", repetition or "", if_there=if_there)
 
 
 def _preset() -> frozenset[str]:

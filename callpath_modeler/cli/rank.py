@@ -23,6 +23,7 @@ from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
+    one_with_standard_input,
     study_options,
     target_options,
 )
@@ -81,6 +82,7 @@ the largest run on. It has at most three marks if no run was repeated.
 @click.option(
     "--verify",
     type=A_FILE,
+    callback=one_with_standard_input,
     metavar="RUNS",
     help="Compare the predictions with these runs at the target, which the models have not seen.",
 )

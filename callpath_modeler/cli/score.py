@@ -13,7 +13,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import DescribingOption
-from callpath_modeler.cli.options import load_options
+from callpath_modeler.cli.options import load_options, with_standard_input
 from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import (
     HTML,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("score", cls=Configured)
 @STORE
-@click.argument("experiment", nargs=-1, metavar="[RUNS]...")
+@click.argument("experiment", nargs=-1, metavar="[RUNS]...", callback=with_standard_input)
 @click.option(
     *("-m", "--metric"),
     cls=DescribingOption,

@@ -31,6 +31,7 @@ ELSEWHERE: Mapping[str, Place] = {
 _OF_ONE_RUN = frozenset({
     "compare",
     "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
+    "explain",
     "advise", "output", "force", "format", "columns", "no_header", "junit", "what",
     "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
     "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
@@ -50,6 +51,7 @@ _APART: Mapping[str, frozenset[str]] = {
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
+    "watch_add": frozenset({"time"}),  # when a commit was run
     "why": frozenset({"metric", "inclusive", "exclusive"}),  # causes are of exclusive times
     "guidelines": frozenset({"fail_on"}),  # verdicts
     "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts
@@ -63,6 +65,7 @@ _EXAMPLES = {
     "case": '["quick"]',
     "at": "{ p = 4096 }",
     "define": '["ipc = instructions / cycles"]',
+    "drop": '["comment"]',
     "exponents": '["0", "1/2", "1"]',
     "fold": '["call-sites"]',
     "hide": '["**/pthread_*"]',
@@ -70,9 +73,11 @@ _EXAMPLES = {
     "ignore_findings": '["CPM203"]',
     "logs": "[0, 1]",
     "metric": '"time"',
+    "repetition": '"trial"',
     "select": '"main/**/MPI_*"',
     "source_path": '["/build/app=/home/me/app"]',
     "target": "4096",
+    "time_column": '"wall time (s)"',
     "unit": '["time=us"]',
     "where": '["p>=64", "n=30"]',
     "rule": '["Allgather <= Gather + Bcast(p*m)"]',

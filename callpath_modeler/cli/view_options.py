@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group, was_asked
-from callpath_modeler.cli.options import refuse_both
+from callpath_modeler.cli.options import refuse_both, with_standard_input
 from callpath_modeler.errors import UsageError
 from callpath_modeler.numerals import decimal_of
 
@@ -75,9 +75,16 @@ _SORT = (
     click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
 )
 
+
+def _other(ctx: click.Context, option: click.Parameter, given: str) -> str:
+    """Return the source of the earlier experiment; ``-`` is standard input."""
+    return with_standard_input(ctx, option, (given,))[0]
+
+
 COMPARE = click.option(
     "--compare",
     "other",
+    callback=_other,
     metavar="BASE",
     default="",
     help="Show an earlier experiment beside this one, in one tree.",

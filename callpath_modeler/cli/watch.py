@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,7 @@ def command() -> None:
     help="Time that orders the history: seconds since 1970 or 2026-01-31T12:00. Default: now.",
 )
 @LABELS
-@model_options
+@partial(model_options, has_time=True)
 @click.pass_obj
 def add(
     console: Console,

@@ -8,9 +8,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.argument_checks import (
     check_choice,
@@ -21,8 +22,8 @@ from callpath_modeler.argument_checks import (
 )
 from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, InputError, UsageError
-from callpath_modeler.printable import shell_word
+from callpath_modeler.errors import CallpathModelerError, DataError, InputError, UsageError
+from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.coverage import coverage_findings
@@ -56,11 +57,11 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
 from callpath_modeler.readers.balances import BalanceRequest
-from callpath_modeler.readers.base import RunSource
+from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, RunSource
 from callpath_modeler.readers.columns import odd_names
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
-from callpath_modeler.readers.parameters import NOT_USED, Settled, settle_parameters
+from callpath_modeler.readers.parameters import COLUMN, NOT_USED, Settled, settle_parameters
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -78,6 +79,8 @@ from callpath_modeler.units import counted, percent
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+_Name = TypeVar("_Name", str, tuple[str, str])
+"""Name of a group of runs."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 """Translation that removes digits."""
 _ZERO = re.compile(r"(?<![0-9.])0(?![0-9.])")
@@ -105,6 +108,7 @@ class ReadOptions:
     scale_beside : untrusted configuration file that states p or the names of runs; it does not
         replace the number of processes of a profile. "" = none
     units : units of metrics whose profiles do not state them, such as ``{"time": "us"}``
+    columns : roles of columns of tables that the user states
     scaling : weak or strong; None = found from the data
     balance : parts of the run time to read, for the factors of parallel efficiency; None = none
     processes : selected processes and their groups; None = all in one group
@@ -124,6 +128,7 @@ class ReadOptions:
     parameter_sources: Mapping[str, str] = field(default_factory=dict)
     scale_beside: str = ""
     units: Mapping[str, str] = field(default_factory=dict)
+    columns: ColumnChoices = NO_CHOICES
     scaling: Scaling | None = None
     balance: BalanceRequest | None = None
     processes: ProcessSelection | None = None
@@ -132,6 +137,13 @@ class ReadOptions:
     strict: bool = False
     jobs: int = 1
     executor: Executor | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def choices(self) -> ColumnChoices:
+        """The roles of columns that the user states, with those of parameters."""
+        sources = self.parameter_sources.values()
+        titles = tuple(each.removeprefix(COLUMN) for each in sources if each.startswith(COLUMN))
+        return structs.replace(self.columns, parameters=titles) if titles else self.columns
 
     def __post_init__(self) -> None:
         if self.locations is not None:
@@ -144,6 +156,7 @@ class ReadOptions:
         check_type(self.metrics, (tuple, list, NoneType), "metrics")
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")
+        check_type(self.columns, ColumnChoices, "columns")
         check_count(self.jobs, 0, "--jobs")
         check_executor(self.executor)
 
@@ -175,10 +188,14 @@ def assemble(
     UsageError
         If the profiles are of several programs, or if no profile has a requested metric.
     """
-    (experiment,) = assemble_groups(
-        files, registry, options, progress, groups=lambda read: [select(read) if select else read]
+    found = assemble_groups(
+        files,
+        registry,
+        options,
+        progress,
+        groups=lambda read: {"": select(read) if select else read},
     )
-    return experiment
+    return found[""]
 
 
 def assemble_groups(
@@ -187,9 +204,11 @@ def assemble_groups(
     options: ReadOptions,
     progress: Progress | None = None,
     *,
-    groups: Callable[[list[ReadRun]], Sequence[list[ReadRun]]],
-) -> list[Experiment]:
+    groups: Callable[[list[ReadRun]], Mapping[_Name, list[ReadRun]]],
+) -> dict[_Name, Experiment]:
     """Read profiles and return one experiment for each group of runs.
+
+    A group whose runs do not belong together is left out, with a finding about the others.
 
     Parameters
     ----------
@@ -197,12 +216,13 @@ def assemble_groups(
     registry : readers
     options : options of reading
     progress : function that gets the number of profiles read, and the number of all profiles
-    groups : function that divides the runs into groups, before their parameters are determined
+    groups : function that divides the runs into groups by name, before their parameters are
+        determined
 
     Raises
     ------
     InputError, DataError, UsageError
-        As in `assemble`.
+        As in `assemble`. Of several groups, all have an error, or `strict` refuses the first one.
     """
     if not files:
         raise InputError("no profiles were given", hint="give profiles or directories of runs")
@@ -211,11 +231,36 @@ def assemble_groups(
     with stage("read"):
         read = _collected(outcomes_of(distinct, registry, options, progress), options, findings)
     with stage("unify"):
-        found = [
-            (_experiment_of(runs, options, [*findings]), runs)
-            for runs in groups(_with_cases(read, options))
-        ]
-    return [_with_counted_scaling(each, runs, registry, options) for each, runs in found]
+        divided = groups(_with_cases(read, options))
+        found = _experiments_of(divided, options, findings)
+    return {
+        name: _with_counted_scaling(each, divided[name], registry, options)
+        for name, each in found.items()
+    }
+
+
+def _experiments_of(
+    groups: Mapping[_Name, list[ReadRun]], options: ReadOptions, findings: Sequence[Finding]
+) -> dict[_Name, Experiment]:
+    """Return the experiment of each group; one with an error is left out, if others have none."""
+    if len(groups) < 2:
+        return {name: _experiment_of(runs, options, [*findings]) for name, runs in groups.items()}
+    found: dict[_Name, Experiment] = {}
+    errors: list[CallpathModelerError] = []
+    left_out: list[Finding] = []
+    for name, runs in groups.items():
+        try:
+            found[name] = _experiment_of(runs, options, [*findings])
+        except (DataError, UsageError) as error:
+            shown = printable(name if isinstance(name, str) else "/".join(filter(None, name)))
+            errors.append(type(error)(f"{shown}: {error.message}", hint=error.hint))
+            left_out.append(Finding("CPM101", f"case {shown}", error.message, len(runs)))
+    if errors and (options.strict or not found):
+        raise errors[0] from errors[0].__cause__
+    if left_out:
+        name, first = next(iter(found.items()))
+        found[name] = replace(first, findings=(*left_out, *first.findings))
+    return found
 
 
 def _with_counted_scaling(
@@ -312,8 +357,9 @@ def _experiment_of(
         finding
         for run in read
         for finding in run.findings
-        # The user has decided on these parameters.
-        if finding.code != "CPM141" or finding.subject not in options.parameter_sources
+        # The user has decided on these parameters and units.
+        if (finding.code != "CPM141" or finding.subject not in options.parameter_sources)
+        and (finding.code != "CPM160" or finding.subject not in options.units)
     ]
     _refuse_units(read)
     try:
@@ -424,6 +470,7 @@ def outcomes_of(
         processes=_selection(files, registry, options),
         call_sites=options.call_sites,
         lines=options.lines,
+        columns=options.choices,
         jobs=options.jobs,
         executor=options.executor,
         progress=progress,

@@ -3,7 +3,7 @@
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
 `CallSiteSource`, `LineSource`, `PlacedSource`, `DividingReader`, `VerifyingReader` and
-`ExplainingReader` are optional.
+`ColumnReader` are optional.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
@@ -354,7 +358,10 @@ class DividingReader(ProfileReader, Protocol):
 
 @contextmanager
 def opened_runs(
-    reader: Reader, path: Path, workers: Workers | None = None
+    reader: Reader,
+    path: Path,
+    workers: Workers | None = None,
+    choices: ColumnChoices | None = None,
 ) -> Iterator[Sequence[RunSource]]:
     """Yield the runs of `path`, from `open_runs` or `open` of the reader.
 
@@ -363,14 +370,28 @@ def opened_runs(
     reader : the reader
     path : the profile
     workers : reduce parts of the profile, if the reader can divide it
+    choices : roles of columns that the user states; None = none
 
     Raises
     ------
     TypeError
         If the reader has neither method.
+    UsageError
+        If the reader knows no columns, and `choices` name some.
     InputError
         If `path` is not a valid profile.
     """
+    if choices:
+        if isinstance(reader, ColumnReader):
+            with reader.open_columns(path, choices) as runs:
+                yield runs
+            return
+        if choices.required:
+            option = choices.required[0]
+            raise UsageError(
+                f"{path}: {option} is for columns of tables; reader {reader.name!r} reads no table",
+                hint=f"omit {option}",
+            )
     if isinstance(reader, SeriesReader):
         with reader.open_runs(path) as runs:
             yield runs
@@ -411,6 +432,42 @@ class VerifyingReader(Protocol):
         ...
 
 
+NUMBER_OF_REPETITION = "number of the repetition"
+"""Use of a column that tells repetitions apart."""
+
+
+class ColumnChoices(Struct, frozen=True):
+    """Roles of columns of tables that the user states.
+
+    Attributes
+    ----------
+    drop : titles of columns that are not used
+    time : title of the column with the run time; "" = not stated
+    repetition : title of the column that tells repetitions apart; "" = not stated
+    parameters : titles of columns that are parameters, if they exist
+    if_there : options whose columns may be missing, because a configuration file names them
+    """
+
+    drop: tuple[str, ...] = ()
+    time: str = ""
+    repetition: str = ""
+    parameters: tuple[str, ...] = ()
+    if_there: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Return whether any role is stated."""
+        return bool(self.drop or self.time or self.repetition or self.parameters)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The options whose columns must exist."""
+        given = {"--drop": self.drop, "--time": self.time, "--repetition": self.repetition}
+        return tuple(name for name, of in given.items() if of and name not in self.if_there)
+
+
+NO_CHOICES = ColumnChoices()
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnRole:
     """The role of a column of a table.
@@ -421,18 +478,56 @@ class ColumnRole:
     use : what the column is used for
     reason : why
     option : how to change that; "" = only by another title
+    setting : table, key and value of ``cpmodel.toml`` that state this role; empty = none does
     """
 
     title: str
     use: str
     reason: str
     option: str = ""
+    setting: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """How a table is read.
+
+    Attributes
+    ----------
+    columns : the role of every column, in the order of the table
+    layout : properties of the layout, such as the separator, with their values
+    assumed : units that no title states, by metric
+    """
+
+    columns: Sequence[ColumnRole]
+    layout: Sequence[tuple[str, str]] = ()
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable
-class ExplainingReader(Protocol):
-    """A reader of tables that explains the roles of the columns."""
+class ColumnReader(SeriesReader, Protocol):
+    """A reader of tables, whose columns have roles."""
 
-    def explain(self, path: Path) -> Sequence[ColumnRole]:
-        """Return the role of every column of a table."""
+    def open_columns(
+        self, path: Path, choices: ColumnChoices
+    ) -> AbstractContextManager[Sequence[RunSource]]:
+        """Return a context manager as `open_runs` does, with the roles that the user states.
+
+        Raises
+        ------
+        UsageError
+            If a column does not exist.
+        InputError
+            As in `open_runs`.
+        """
+        ...
+
+    def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
+        """Return how a table is read.
+
+        Raises
+        ------
+        UsageError, InputError
+            As in `open_columns`.
+        """
         ...

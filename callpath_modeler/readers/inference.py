@@ -62,6 +62,9 @@ class Decision(Struct, frozen=True):
     is_doubtful: bool = False
 
 
+NUMBERS_REPETITIONS = "numbers the repetitions"
+"""Beginning of the reason for the role of numbers of repetitions."""
+
 _ORDER = (
     NameWord.PROCESSES, NameWord.CORES, NameWord.THREADS, NameWord.NODES, NameWord.SIZE,
     NameWord.OTHER, NameWord.NONE, NameWord.IDENTIFIER, NameWord.REPETITION,
@@ -217,7 +220,7 @@ class _State:
         missing = sum(value is None for value in column.values)
         reason = f"{missing} of {self.runs} runs have no such number"
         if word is NameWord.REPETITION:
-            return Decision(column, Role.REPETITION, "numbers the repetitions")
+            return Decision(column, Role.REPETITION, NUMBERS_REPETITIONS)
         if len(present) == 1 or self._is_confirmed_where_present(column, word):
             return Decision(column, Role.UNUSED, reason)
         if word in {NameWord.SIZE, *_NAMES} and _NAMES.get(word, "") not in self.known:
@@ -231,7 +234,7 @@ class _State:
 
     def _repetition(self, column: NumberColumn, values: tuple[float, ...]) -> Decision:
         alone = len({*self.settings()}) < 2 and not _is_counting({*values}) and self.runs > 1
-        return Decision(column, Role.REPETITION, "numbers the repetitions", "",
+        return Decision(column, Role.REPETITION, NUMBERS_REPETITIONS, "",
                         alone and len({*values}) > 1)  # fmt: skip
 
     def _only(self, column: NumberColumn, word: NameWord, values: tuple[float, ...]) -> Decision:
@@ -278,7 +281,7 @@ class _State:
             return Decision(column, Role.RUN_NUMBER, reason, "", True)
         loose = word in {NameWord.OTHER, NameWord.NONE}
         if loose and _numbers_repetitions(groups.values()):
-            reason = "numbers the repetitions, because it counts the runs of each setting"
+            reason = f"{NUMBERS_REPETITIONS}, because it counts the runs of each setting"
             return Decision(
                 column, Role.REPETITION, reason, "", word is NameWord.OTHER and column.joined
             )

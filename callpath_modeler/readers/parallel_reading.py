@@ -18,7 +18,7 @@ from callpath_modeler.errors import DataError, InputError, PluginError
 from callpath_modeler.parallel import PROCESS_COSTS, WorkerPool, processors, worth
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.balances import BalanceRequest
-from callpath_modeler.readers.base import DividingReader, Workers
+from callpath_modeler.readers.base import ColumnChoices, DividingReader, Workers
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.registry import Registry
@@ -85,6 +85,7 @@ def read_files(
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
     lines: bool = False,
+    columns: ColumnChoices | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -96,7 +97,7 @@ def read_files(
     files : profiles
     registry : readers
     metrics, reduction, requirements, units, balance, processes : as in `read_runs`
-    call_sites, lines : as in `read_runs`
+    call_sites, lines, columns : as in `read_runs`
     jobs : maximum number of processes, or of threads that share one large profile; 0 = one for each
         processor
     executor : reads the profiles instead of processes and threads of this machine
@@ -124,7 +125,7 @@ def read_files(
     asked = files
     if executor is not None:
         files = [with_absolute_path(file) for file in files]
-    given = requirements, units, balance, processes, call_sites, lines
+    given = requirements, units, balance, processes, call_sites, lines, columns
     tried = partial(_tried, registry, metrics, *given)
     shared = jobs != 1 or executor is not None
     sizes = [_size(file.path) for file in files] if shared else None
@@ -178,6 +179,7 @@ def _tried(
     processes: ProcessSelection | None,
     call_sites: bool,
     lines: bool,
+    columns: ColumnChoices | None,
     reduction: Reduction | None,
     file: RunFile,
     workers: Workers | None = None,
@@ -191,6 +193,7 @@ def _tried(
             processes=processes,
             call_sites=call_sites,
             lines=lines,
+            columns=columns,
             workers=workers,
         )
     except InputError as error:

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
@@ -134,9 +134,17 @@ def _refused_scale(
     if source is None:
         is_pattern = any(run.file.is_explicit and not run.file.from_manifest for run in runs)
         source = "name" if is_pattern and _is_sample(runs, []) else own
-    if source == own:
+    if source == own or (source != "name" and _equals_processes(runs, source)):
         return []
     return [Finding(SCALE_REFUSED, path, f'p "{source}"')]
+
+
+def _equals_processes(runs: Sequence[_ProfileRun], source: str) -> bool:
+    """Return whether a source of p states the number of processes of every profile."""
+    try:
+        return all(_of_profile(run, "p", source) == run.extent.processes for run in runs)
+    except UsageError:
+        return False  # it is raised when the values are read
 
 
 def check_source(name: str, source: str) -> None:
@@ -421,7 +429,7 @@ def _of_column(run: _ProfileRun, title: str) -> float:
     known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]
     raise UsageError(
         f"{run.name}: no column {title!r} of numbers about the runs",
-        hint=f"columns: {', '.join(known) or 'none'}",
+        hint=nearest_or_all(title, known or ["none"]),
     )
 
 

@@ -23,6 +23,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.balances import BalanceRequest, read_balance
 from callpath_modeler.readers.base import (
+    ColumnChoices,
     ProfileSource,
     Reduced,
     RunSource,
@@ -90,6 +91,7 @@ def read_runs(
     processes: ProcessSelection | None = None,
     call_sites: bool = True,
     lines: bool = False,
+    columns: ColumnChoices | None = None,
     workers: Workers | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
@@ -106,10 +108,13 @@ def read_runs(
     processes : selected processes and their groups; None = all in one group
     call_sites : True: calls of a function from several lines are several call paths
     lines : True: read the costs of lines, too, except those of requirements
+    columns : roles of columns of tables that the user states
     workers : reduce parts of the profile, if its reader can divide it
 
     Raises
     ------
+    UsageError
+        If a column of `columns` does not exist.
     InputError
         If the profile cannot be read.
     DataError
@@ -117,7 +122,10 @@ def read_runs(
     """
     reader = registry.reader_of(file.path, file.reader)
     read: list[ReadRun] = []
-    with naming_the_reader(reader, file.path), opened_runs(reader, file.path, workers) as runs:
+    with (
+        naming_the_reader(reader, file.path),
+        opened_runs(reader, file.path, workers, columns) as runs,
+    ):
         if not runs:
             raise InputError(f"{file.path}: holds no run", hint="measure again, or omit the file")
         for run in runs:

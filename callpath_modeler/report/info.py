@@ -64,7 +64,7 @@ def parameter_rows(experiment: Experiment) -> list[Row]:
     rows: list[Row] = [("parameter", "values", "from")]
     for parameter in experiment.parameters:
         values = " ".join(parameter_value(value) for value in parameter.values)
-        rows.append((parameter.name, values, _origin(parameter.origin)))
+        rows.append((parameter.name, values, origin_words(parameter.origin)))
     for name, value in experiment.constants.items():
         rows.append((name, parameter_value(value), "never varies, not modelled"))
     return rows
@@ -189,7 +189,8 @@ def _note(values: MetricValues, formula: str) -> str:
     return ", ".join(filter(None, [formula, note]))
 
 
-def _origin(origin: str) -> str:
+def origin_words(origin: str) -> str:
+    """Return the source of a parameter, in words."""
     named = {"name": "run name", "profile": "stated in the file"}
     if origin.startswith(COLUMN):
         return f"the column {origin.removeprefix(COLUMN)}"

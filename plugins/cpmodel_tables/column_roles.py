@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.runs import names_a_case
-from callpath_modeler.readers.base import ColumnRole
+from callpath_modeler.readers.base import NUMBER_OF_REPETITION, ColumnRole
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout, names_call_paths
+from cpmodel_tables.part_columns import is_bare_time
 from cpmodel_tables.roles import Roles
 from cpmodel_tables.text_columns import case_key
 from cpmodel_tables.title_words import Place, place_of, plain, scale_name
@@ -26,14 +29,20 @@ _REASONS = {
 
 
 def column_roles(grid: Grid, layout: TableLayout, metric: str, of_runs: Roles) -> list[ColumnRole]:
-    """Return the role of every column, in the order of the table.
+    """Return the role of every column, in the order of the table; dropped ones are the last.
 
     Parameters
     ----------
     metric : name of the default metric
     of_runs : properties of the runs, which decide about numbers that may be parameters
     """
-    return [_role(grid, layout, title, metric, of_runs) for title in grid.columns]
+    roles = [_role(grid, layout, title, metric, of_runs) for title in grid.columns]
+    return [*roles, *map(_dropped, grid.dropped)]
+
+
+def _dropped(title: str) -> ColumnRole:
+    setting = ("defaults", "drop", title)
+    return ColumnRole(printable(title), "not used", "--drop says so", "", setting)
 
 
 def _role(  # noqa: PLR0911 - one per role
@@ -41,7 +50,7 @@ def _role(  # noqa: PLR0911 - one per role
 ) -> ColumnRole:
     shown = printable(title) or "(no title)"
     if title in layout.parameters:
-        return _parameter(layout, title, of_runs)
+        return _parameter(grid, layout, title, of_runs)
     if title in layout.callpath:
         known = names_call_paths(layout)
         reason = "the title names call paths" if known else "the texts are names of functions"
@@ -55,47 +64,76 @@ def _role(  # noqa: PLR0911 - one per role
     program = layout.program
     if program is not None and title in program.parts:
         reason = f"a time that is never more than {program.total}"
-        return ColumnRole(shown, "call path of the run time", reason)
+        return ColumnRole(shown, "call path of the run time", reason, f"--drop {shell_word(shown)}")
     if title in layout.values:
         return _value(grid, layout, title, metric)
     single = {
-        layout.repetition: "number of the repetition",
+        layout.repetition: NUMBER_OF_REPETITION,
         layout.metric: "name of the metric",
         layout.unit: "unit",
         layout.run: "name of the run",
     }
     if title in single:
-        return ColumnRole(shown, single[title], "the title says so")
+        reason = grid.derived.get(title, "the title says so")
+        if title != layout.repetition or title in grid.derived:
+            return ColumnRole(shown, single[title], reason)
+        reason = "--repetition says so" if title == grid.repetition else reason
+        return _repetition(title, reason)
+    unused = ("defaults", "drop", title)
     if words.is_stamp(title):
-        return ColumnRole(shown, "not used", "a point in time is no duration")
+        reason = "a point in time is no duration"
+        return ColumnRole(shown, "not used", reason, _as_time(title), unused)
     if title in layout.left_out and not grid.is_numeric(title) and not grid.is_empty(title):
         reason = "texts about single runs"
         return ColumnRole(shown, "metadata", reason, f"--group-by {shell_word(shown)}")
-    return ColumnRole(shown, "not used", "no known meaning")
+    return ColumnRole(shown, "not used", "no known meaning", _as_time(title), unused)
 
 
-def _parameter(layout: TableLayout, title: str, of_runs: Roles) -> ColumnRole:
+def _as_time(title: str) -> str:
+    return f"--time {shell_word(printable(title))}"
+
+
+def _repetition(title: str, reason: str) -> ColumnRole:
+    shown, setting = printable(title), ("defaults", "repetition", title)
+    option = f"--drop {shell_word(shown)}"
+    return ColumnRole(shown, NUMBER_OF_REPETITION, reason, option, setting)
+
+
+def _parameter(grid: Grid, layout: TableLayout, title: str, of_runs: Roles) -> ColumnRole:
     name = layout.names.get(title, title)
     if name in of_runs.others:
         use, reason = of_runs.others[name]
-        return ColumnRole(printable(title), use, reason, f"--param {shell_word(printable(name))}")
+        option = f"--param {shell_word(printable(name))}"
+        if use == NUMBER_OF_REPETITION:
+            return replace(_repetition(title, reason), option=option)
+        setting = ("parameters", name, "none")
+        return ColumnRole(printable(title), use, reason, option, setting)
+    setting = ("parameters", name, f"column:{name}")
     shown, exclude = printable(title), f"--param {shell_word(f'{printable(name)}=none')}"
     if scale_name(title):
-        return ColumnRole(shown, f"scale: {name}", "the title counts workers", exclude)
+        reason = grid.derived.get(title, "the title counts workers")
+        return ColumnRole(shown, f"scale: {name}", reason, exclude, setting)
     if title in layout.names:
         reason = "the only rising whole numbers, and the time falls"
-        return ColumnRole(shown, f"scale: {name}", reason, exclude)
+        return ColumnRole(shown, f"scale: {name}", reason, exclude, setting)
     if not any(map(scale_name, layout.parameters)) and "p" not in layout.names.values():
         exclude = f"--param {shell_word(f'p=column:{printable(name)}')}"
-    return ColumnRole(shown, "parameter", "numbers that tell settings apart", exclude)
+    return ColumnRole(shown, "parameter", "numbers that tell settings apart", exclude, setting)
 
 
 def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnRole:
-    metric = read_title(title, grid.units.get(title))
+    is_bare = is_bare_time(grid, title)
+    metric = read_title(title, "s" if is_bare else grid.units.get(title))
     reason, shown = _REASONS[place_of(title)], printable(title)
     if plain(title) in words.VALUES:
         reason = "the title names values"
-    reason = grid.derived.get(title, reason)
-    if layout.metric is not None or metric.name == default:
+    reason = "--time says so" if title == grid.time else grid.derived.get(title, reason)
+    if layout.metric is not None:
         return ColumnRole(shown, "default metric", reason)
+    if metric.name == default:
+        is_time = metric.unit == "s" or title == grid.time
+        own = ("time_column", title) if is_time else ("metric", metric.name)
+        setting = () if title in grid.derived else ("defaults", *own)
+        option = f"--drop {shell_word(shown)}"
+        return ColumnRole(shown, "default metric", reason, option, setting)
     return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

@@ -12,7 +12,9 @@ import numpy as np
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
+from callpath_modeler.readers.base import ColumnChoices
 from callpath_modeler.readers.unpacking import packed_budget
+from cpmodel_tables.chosen_columns import with_choices
 from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
 from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
 from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
@@ -27,13 +29,23 @@ _MOST_IDLE = 1 << 20
 """Maximum number of consecutive empty rows, or of comment lines above the header."""
 
 
-def of_delimited(path: Path) -> Grid:
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", " ": "runs of spaces", "|": "bars"}
+
+
+def of_delimited(path: Path, choices: ColumnChoices | None = None) -> Grid:
     """Return the table in delimited text: commas, tabs, semicolons or bars.
 
     Leading lines that begin with ``#`` are comments.
 
+    Parameters
+    ----------
+    path : the file
+    choices : roles of columns that the user states
+
     Raises
     ------
+    UsageError
+        If a column of `choices` does not exist.
     InputError
         If there are no rows, two columns have one title, rows differ in length, or the text has
         several tables of measurements.
@@ -47,7 +59,7 @@ def of_delimited(path: Path) -> Grid:
         except csv.Error as cause:
             table.gather()
             raise InputError(f"{path}: {cause}", hint=HINT) from cause
-    grid = table.grid()
+    grid = table.grid(dialect, choices)
     _refuse_several(path, dialect, list(grid.columns))
     return grid
 
@@ -78,6 +90,7 @@ class _Delimited:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._titles: list[str] = []
+        self._header = 0
         self._is_padded = False
         budget = packed_budget(path)
         self._columns = CellColumns(limits_of(path, budget), budget)
@@ -102,7 +115,7 @@ class _Delimited:
         if not self._titles or not all(row and row[0].strip() for row in rows):
             kept = [k for k, row in enumerate(rows) if any(map(str.strip, row))]
             if not self._titles:
-                kept = self._behind_header(rows, kept)
+                kept = self._behind_header(rows, kept, lines)
             rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
         self._idle = 0 if rows else self._idle + given
         if self._idle > _MOST_IDLE:
@@ -128,25 +141,42 @@ class _Delimited:
         self._columns.extend(dict(zip(self._titles, cells, strict=True)), len(rows))
         self._lines.extend(lines)
 
-    def _behind_header(self, rows: Sequence[list[str]], kept: list[int]) -> list[int]:
+    def _behind_header(
+        self, rows: Sequence[list[str]], kept: list[int], lines: Sequence[int]
+    ) -> list[int]:
         """Take the titles from the first row in `kept`, and return the other rows."""
         for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
                 refuse_many(self._path, len(rows[first]))
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
+                self._header = lines[first]
                 # Aligned columns pad their texts with blanks.
                 self._is_padded = any(title != title.strip() for title in rows[first])
                 refuse_twice(self._path, self._titles)
                 return kept[place + 1 :]
         return []
 
-    def grid(self) -> Grid:
+    def grid(self, dialect: Dialect, choices: ColumnChoices | None) -> Grid:
         """Return the whole table."""
         self.gather()
         if not self._lines:
             raise without_rows(self._path)
-        grid = Grid(self._path, self._columns.cells, np.array(self._lines, np.intp))
-        return with_long_rows(with_numbers(without_footers(grid)))
+        lines = np.array(self._lines, np.intp)
+        grid = Grid(self._path, self._columns.cells, lines, layout=self._layout(dialect))
+        return with_long_rows(with_numbers(without_footers(with_choices(grid, choices))))
+
+    def _layout(self, dialect: Dialect) -> dict[str, str]:
+        """Return the separator and the places of titles and rows."""
+        separator = _SEPARATORS.get(dialect.delimiter, dialect.delimiter)
+        titles = f"line {self._header}"
+        if dialect.titles is not None:
+            titles = f"line {dialect.first - 1}" if dialect.first > 1 else "the last comment above"
+        rows = f"{len(self._lines)}, in lines {self._lines[0]} to {self._lines[-1]}"
+        return {
+            "separator": "bars, as in Markdown" if dialect.in_bars else separator,
+            "titles": titles,
+            "rows": rows,
+        }
 
     def _is_comment(self, row: Sequence[str]) -> bool:
         """Return whether a row of another length is a comment."""

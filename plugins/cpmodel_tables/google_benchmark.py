@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
-from cpmodel_tables.results import THREADS, Results
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, whole_text
+from cpmodel_tables.results import THREADS, Results, csv_rows
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, whole_text
 
 _JSON = re.compile(r'\s*\{\s*"context"\s*:\s*\{[^}]*"(?:mhz_per_cpu|num_cpus|library_)')
 _CSV = re.compile(r"(?m)^name,iterations,real_time,cpu_time,time_unit\b")
@@ -92,19 +91,11 @@ def _of_json(path: Path, text: str) -> Iterator[Mapping[str, object]]:
 
 
 def _of_csv(path: Path) -> Iterator[Mapping[str, object]]:
-    with opened_text(path, newline="") as text:
-        # A description of the machine precedes the titles.
-        for line in text:
-            if _CSV.match(line):
-                break
-        titles, names = line.rstrip().split(","), set[str]()
-        try:
-            for row in csv.DictReader(text, titles):
-                name = str(row["name"])
-                of, _, statistic = name.rpartition("_")
-                names.add(name)
-                if statistic in _OF_SEVERAL or (statistic in _STATISTICS and of in names):
-                    continue
-                yield {key: cell for key, cell in row.items() if isinstance(key, str)}
-        except csv.Error as cause:
-            raise InputError(f"{path}: {cause}", hint=COPY_IT_AGAIN) from cause
+    names = set[str]()
+    # A description of the machine precedes the titles.
+    for row in csv_rows(path, _CSV):
+        name = str(row["name"])
+        of, _, statistic = name.rpartition("_")
+        names.add(name)
+        if statistic not in _OF_SEVERAL and not (statistic in _STATISTICS and of in names):
+            yield row

@@ -67,6 +67,10 @@ class Grid:
     creator : tool that wrote the file, or ""
     has_lists : whether rows are values of lists, whose numbers are those of no run
     derived : how columns were computed that the file does not have, by title
+    time, repetition : titles of the columns with these roles, as the user states; None = not stated
+    scales : titles of the columns that are parameters, as the user states
+    dropped : titles of columns that the user drops
+    layout : properties of the layout, such as the separator, with their values
     """
 
     path: Path
@@ -79,6 +83,11 @@ class Grid:
     creator: str = ""
     has_lists: bool = False
     derived: Mapping[str, str] = field(default_factory=dict)
+    time: str | None = None
+    repetition: str | None = None
+    scales: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    layout: Mapping[str, str] = field(default_factory=dict)
     _numeric: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _parsed: dict[str, FloatArray | None] = field(
         default_factory=dict, init=False, repr=False, compare=False

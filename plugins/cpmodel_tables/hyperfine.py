@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import RunSource
-from cpmodel_tables.results import PROCESSES, THREADS, Results
-from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text, whole_text
+from cpmodel_tables.results import PROCESSES, THREADS, Results, csv_rows
+from cpmodel_tables.text import COPY_IT_AGAIN, json_of, whole_text
 
 _JSON = re.compile(r'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"\s*:')
 _CSV = re.compile(r"command,mean,stddev,median,user,system,min,max\b")
@@ -73,17 +72,13 @@ def _of_json(path: Path, text: str) -> Iterator[_Row]:
 
 
 def _of_csv(path: Path) -> Iterator[_Row]:
-    with opened_text(path, newline="") as text:
-        try:
-            for row in csv.DictReader(text):
-                parameters = {
-                    str(title).removeprefix(_PARAMETER): cell
-                    for title, cell in row.items()
-                    if str(title).startswith(_PARAMETER)
-                }
-                yield str(row["command"]), parameters, [row["mean"]]
-        except csv.Error as cause:
-            raise InputError(f"{path}: {cause}", hint=COPY_IT_AGAIN) from cause
+    for row in csv_rows(path, _CSV):
+        parameters = {
+            title.removeprefix(_PARAMETER): cell
+            for title, cell in row.items()
+            if title.startswith(_PARAMETER)
+        }
+        yield str(row["command"]), parameters, [row["mean"]]
 
 
 def _programs(rows: Sequence[_Row]) -> list[str]:

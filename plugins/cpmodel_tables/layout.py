@@ -9,6 +9,7 @@ import numpy as np
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
+from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables import title_words as words
@@ -94,10 +95,9 @@ def layout_of(grid: Grid) -> TableLayout:
     scaling = search.rising_scales()
     rising = scaling[0] if len(scaling) == 1 else None
     known = grid.parameters or grid.is_result or is_table(list(grid.columns)) or scaling
-    if not known:
-        raise InputError(
-            f"{grid.path}: not a table of measurements: {_described(search)}", hint=HINT
-        )
+    if not known and grid.time is None and not grid.scales:
+        what, hint = _described(search)
+        raise InputError(f"{grid.path}: not a table of measurements: {what}", hint=hint)
     return _layout(grid, search, rising)
 
 
@@ -111,7 +111,7 @@ def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
     metric = search.take(words.METRICS)
     unit = search.take(words.UNITS)
     run = search.take(words.RUNS, numeric=False)
-    repetition = search.take(words.REPETITION_TITLES, numeric=True)
+    repetition = grid.repetition or search.take(words.REPETITION_TITLES, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
     numeric = [title for title in _without(search.free, told) if search.is_numeric(title)]
     scales = [title for title in search.free if search.is_scale(title)]
@@ -128,6 +128,12 @@ def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
             values = search.unnamed_values(parameters)
             parameters = _without(parameters, values)
     values = values or _without(numeric, parameters)
+    if grid.time is not None and grid.time not in values:
+        # Words in a column of numbers raise an error with their line when it is read.
+        values, parameters = [grid.time, *values], _without(parameters, [grid.time])
+    values = sorted(values, key=lambda title: title != grid.time)
+    parameters = [*parameters, *_without(grid.scales, parameters)]
+    values = _without(values, grid.scales)
     if not any(map(is_processes, parameters)):
         # A number of processes keeps its role even if it is written in words: reading it raises an
         # error.
@@ -170,7 +176,7 @@ def _names(
             number, times = grid.numbers(title), grid.numbers(values[0])
             falls = times[np.argmax(number)] < times[np.argmin(number)]
             name = "p" if falls else None
-        if name and name != title and name not in taken:
+        if name and name != title and name not in taken and title not in grid.scales:
             names[title] = name
             taken.add(name)
     return names
@@ -199,12 +205,22 @@ def _events(grid: Grid, search: _Search, stamps: Sequence[str]) -> TableLayout:
     return TableLayout((name,), (), (value,), None, None, None, None, left_out, events=True)
 
 
-def _described(search: _Search) -> str:
-    """Return what is missing for a table of measurements."""
+def _described(search: _Search) -> tuple[str, str]:
+    """Return what is missing for a table of measurements, and the option that names it."""
     costs = [title for title in search.free if is_measured(title) or words.is_cost(title)]
+    numeric = [title for title in search.free if search.grid.is_numeric(title)]
+    numeric = [title for title in numeric if not (title in costs or search.is_scale(title))]
     if costs:
-        return "no column tells the scale of a run"
-    return "no column is called a time or another metric"
+        what = "no column tells the scale of a run"
+        option = "--param p=column:"
+    else:
+        what = "no column is called a time or another metric"
+        option = "--time "
+        numeric.reverse()  # times stand behind the settings
+    if not numeric:
+        return what, HINT
+    name = shell_word(f"{option.partition(' ')[2]}{printable(numeric[0])}")
+    return what, f"name it, e.g. {option.partition(' ')[0]} {name}; {HINT}"
 
 
 def _without(titles: Iterable[str], others: Iterable[str]) -> list[str]:
@@ -238,6 +254,10 @@ class _Search:
         self.grid = grid
         self.free = {t: plain(t) for t in grid.columns if plain(t) not in words.UNUSED}
         self.free |= {title: plain(title) for title in grid.parameters}
+        if grid.time is not None:
+            self.free[grid.time] = plain(grid.time)
+        self.free |= {title: plain(title) for title in grid.scales}
+        self.free.pop(grid.repetition or "", None)
 
     def take(self, names: Iterable[str], *, numeric: bool | None = None) -> str | None:
         """Return the first free column with one of `names`, and remove it from the free ones.
@@ -246,7 +266,8 @@ class _Search:
         """
         for name in names:
             for title, known in self.free.items():
-                if known != name or title in self.grid.parameters:
+                told = {*self.grid.parameters, *self.grid.scales, self.grid.time}
+                if known != name or title in told:
                     continue
                 if numeric is None or self.grid.is_numeric(title) is numeric:
                     del self.free[title]
@@ -258,7 +279,8 @@ class _Search:
         found = [
             title
             for title in self.free
-            if words.is_stamp(title) and title not in self.grid.parameters
+            if words.is_stamp(title)
+            and title not in {*self.grid.parameters, *self.grid.scales, self.grid.time}
         ]
         numeric = [title for title in found if self.grid.is_numeric(title)]
         for title in numeric:
@@ -271,12 +293,15 @@ class _Search:
         """Return whether a column tells the scale of each run."""
         told = (title for title in self.free if self.is_scale(title))
         return bool(self.grid.parameters) or any(
-            is_processes(title) or self.grid.is_numeric(title) for title in told
+            title in self.grid.scales or is_processes(title) or self.grid.is_numeric(title)
+            for title in told
         )
 
     def is_scale(self, title: str) -> bool:
         """Return whether a column counts workers: its title says so, and its numbers are whole."""
-        if is_processes(title):
+        if title == self.grid.time:
+            return False
+        if title in self.grid.scales or is_processes(title):
             return True
         if not scale_name(title):
             return False
@@ -290,7 +315,8 @@ class _Search:
         free = [
             each
             for each in names
-            if not (self.is_numeric(each) or is_processes(each) or _is_value(each))
+            if not (self.is_numeric(each) or is_processes(each) or self._is_value(each))
+            and each not in self.grid.scales
         ]
         found = texts_of(self.grid, free, scales, title)
         for each in (*found.callpath, *found.cases, *found.metadata):
@@ -307,13 +333,16 @@ class _Search:
             return False
         if is_processes(title) or is_measured(title) or self.free[title] in words.VALUES:
             return True
+        if title == self.grid.time:
+            return True
         return self.grid.texts_among_numbers(title) <= 1
 
     def rising_scales(self) -> list[str]:
         """Return the columns of whole numbers that may be the scale, if no title names it."""
         if self.has_scale():
             return []
-        costs = [t for t in self.free if words.is_cost(t) and self.grid.is_numeric(t)]
+        costs = [t for t in self.free if words.is_cost(t) or t == self.grid.time]
+        costs = [title for title in costs if self.grid.is_numeric(title)]
         passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
         others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]
         others = [t for t in others if self.free[t] not in passed and not words.is_model(t)]
@@ -372,9 +401,11 @@ class _Search:
     def values(self, metric: str | None, numeric: Sequence[str]) -> list[str]:
         """Return the columns with titles of values; with `metric` there must be exactly one."""
         named = {title: None for title in numeric if self.free[title] in words.VALUES}
-        measured = [title for title in numeric if _is_value(title)]
+        measured = [title for title in numeric if self._is_value(title)]
         if metric is None:
             return [title for title in numeric if title in named or title in measured]
+        if self.grid.time is not None:
+            return [self.grid.time]
         found = [*named] or measured or list(numeric[-1:])
         if len(found) > 1:
             raise InputError(
@@ -385,7 +416,7 @@ class _Search:
 
     def unnamed_values(self, parameters: Sequence[str]) -> list[str]:
         """Return the columns that must be the values if no title says so."""
-        measured = [title for title in self.free if _is_value(title)]
+        measured = [title for title in self.free if self._is_value(title)]
         # A column without numbers raises an error with its line when it is read.
         return measured or [t for t in parameters if not scale_name(t)][-1:]
 
@@ -428,7 +459,11 @@ class _Search:
                 setting = setting_of
         return parameters, _without(titles, parameters)
 
+    def _is_value(self, title: str) -> bool:
+        """Return whether a column is a measured quantity, by its title or because the user says so.
 
-def _is_value(title: str) -> bool:
-    is_known = is_measured(title) or words.is_cost(title) or is_rate(title)
-    return is_known and not (is_processes(title) or scale_name(title))
+        No count of workers is one.
+        """
+        is_known = is_measured(title) or words.is_cost(title) or is_rate(title)
+        is_count = title in self.grid.scales or is_processes(title) or bool(scale_name(title))
+        return title == self.grid.time or (is_known and not is_count)

@@ -40,7 +40,7 @@ def with_repetitions(grid: Grid) -> Grid:
             columns[title] = [_cell(cells[k], number) for k, number in places]
         else:
             columns[title] = [cells[k] for k in of_row]
-    if REPETITION not in columns:
+    if REPETITION not in columns and grid.repetition is None:
         others = [cells for title, cells in grid.columns.items() if title not in listed]
         columns[REPETITION] = _numbered(others, counts.tolist())
     return replace(grid, columns=columns, lines=grid.lines[row], has_lists=True)

@@ -13,7 +13,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.base import Match, RunSource
-from cpmodel_tables import google_benchmark, hyperfine, kokkos, sacct, talp
+from cpmodel_tables import google_benchmark, hyperfine, kokkos, likwid, sacct, talp
 from cpmodel_tables.log_forms import Form, Lines, Repeated, form_of
 from cpmodel_tables.results import PROCESSES, THREADS, Results
 from cpmodel_tables.text import first_text, opened_lines
@@ -25,7 +25,7 @@ _TIME = "time"
 _BLANKS = 2
 """Number of blanks of a level of calls."""
 
-_OTHERS = (hyperfine, google_benchmark, kokkos, talp, sacct)
+_OTHERS = (hyperfine, google_benchmark, kokkos, talp, sacct, likwid)
 """Modules for JSON, CSV, and lists with one line per run."""
 
 

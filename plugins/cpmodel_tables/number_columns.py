@@ -50,6 +50,7 @@ def with_numbers(grid: Grid) -> Grid:
     ]
     point = point or (bool(grouped) and not any(map(has_decimal_commas, firsts.values())))
     columns, units = dict(grid.columns), dict(grid.units)
+    notations: dict[str, list[str]] = {}
     for title in texts:
         found = written_numbers(grid.columns[title], point=point or title in grouped)
         if found is None and (is_cost(title) or scale_name(title)):
@@ -57,9 +58,12 @@ def with_numbers(grid: Grid) -> Grid:
         if found is None or (found.unit == "x" and scale_name(title)):
             continue
         columns[title] = found.values
+        notations.setdefault(found.notation, []).append(title)
         if found.unit == "s":
             units.setdefault(title, "s")
-    return replace(grid, columns=columns, units=units)
+    listed = "; ".join(f"{each} in {', '.join(titles)}" for each, titles in notations.items())
+    layout = {**grid.layout, "numbers": listed} if listed else grid.layout
+    return replace(grid, columns=columns, units=units, layout=layout)
 
 
 def _refuse_unclear_points(grid: Grid, title: str) -> None:
@@ -118,7 +122,8 @@ def _without_units_row(grid: Grid) -> Grid:
         unit = "" if is_missing(firsts[title]) else _unit_of(firsts[title])
         if unit and (unit.lower() not in TIMES or is_cost(title) or "t" in title.lower()):
             units.setdefault(title, unit)
-    return replace(grid, columns=rest, lines=grid.lines[1:], units=units)
+    layout = {**grid.layout, "units": f"{grid.place} {grid.lines[0]}"}
+    return replace(grid, columns=rest, lines=grid.lines[1:], units=units, layout=layout)
 
 
 def _has_numbers(cells: Sequence[object]) -> bool:

@@ -36,6 +36,8 @@ _OF_PROGRAM = {Place.TOTAL, Place.TIME}
 
 TIME = "time (s)"
 """Title of the sum of the parts, if no column is the run time."""
+BARE_TIME = "total"
+"""Title of this sum, if no part states a unit."""
 _COSTS = {"speedup": "relative time", "efficiency": "relative core time"}
 """Title of the cost of a rate, by a word of the rate."""
 OTHER = "other"
@@ -69,9 +71,11 @@ def values_of_program(grid: Grid, values: Sequence[str]) -> Values:
     time that all others add up to.
     """
     places = {title: place_of(title) for title in values}
+    if grid.time in places:
+        places[grid.time] = Place.TOTAL
     if not _OF_PROGRAM & {*places.values()}:
         places |= dict.fromkeys(_whole_of_parts(grid, places), Place.TOTAL)
-    ordered = sorted(values, key=lambda title: _ORDER.index(places[title]))
+    ordered = sorted(values, key=lambda t: (t != grid.time, _ORDER.index(places[t])))
     total = ordered[0]
     if places[total] not in _OF_PROGRAM or len(values) < 2:
         return Values(tuple(ordered), places=places)
@@ -97,8 +101,11 @@ def _whole_of_parts(grid: Grid, places: dict[str, Place]) -> list[str]:
 
 
 def with_sum_of_parts(grid: Grid) -> Grid:
-    """Return a table with the run time, if all its times are parts: the sum of the parts."""
-    if not any(map(scale_name, grid.columns)) or TIME in grid.columns:
+    """Return a table with the run time, if all its times are parts: the sum of the parts.
+
+    Parts whose titles state no unit are times if all of them have decimals.
+    """
+    if not any(map(scale_name, grid.columns)) or not {TIME, BARE_TIME}.isdisjoint(grid.columns):
         return grid
     if sum(map(is_activity, grid.columns)) < 2:
         return grid
@@ -107,13 +114,16 @@ def with_sum_of_parts(grid: Grid) -> Grid:
     titles = {plain(title) for title in grid.columns}
     parts = [title for title in numeric if is_activity(title) and not scale_name(title)]
     has_paths = not titles.isdisjoint({*CALL_PATHS, *LIKE_REGIONS})
-    if has_paths or not costs or len(parts) < 2 or not {*costs} <= {*parts}:
+    if has_paths or len(parts) < 2 or not {*costs} <= {*parts}:
+        return grid
+    if not costs and not all(_is_bare(grid, title) for title in parts):
         return grid
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sum([seconds(grid, title) for title in parts], axis=0)
-    columns = {**grid.columns, TIME: total.tolist()}
     reason = "the sum of the parts, because no column is the run time"
-    return replace(grid, columns=columns, derived={**grid.derived, TIME: reason})
+    title = TIME if costs else BARE_TIME
+    columns = {**grid.columns, title: total.tolist()}
+    return replace(grid, columns=columns, derived={**grid.derived, title: reason})
 
 
 def with_cost_of_rate(grid: Grid) -> Grid:
@@ -195,6 +205,6 @@ def seconds(grid: Grid, title: str) -> FloatArray:
 
 def is_bare_time(grid: Grid, title: str) -> bool:
     """Return whether a title such as ``total`` is that of a time, but states no unit."""
-    if place_of(title) not in {Place.TOTAL, Place.TIME}:
+    if title != grid.time and place_of(title) not in {Place.TOTAL, Place.TIME}:
         return False
     return not grid.units.get(title) and read_title(title).unit == "1" and not unit_of_time(title)

@@ -8,7 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Protocol, cast
 
-from callpath_modeler.readers.base import API_VERSION, ColumnRole, Match, RunSource
+from callpath_modeler.readers.base import (
+    API_VERSION,
+    ColumnChoices,
+    Match,
+    RunSource,
+    TableReading,
+)
 
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 TEXT = (".dat", ".log", ".out", ".txt", ".result",
@@ -40,11 +46,16 @@ class Format(Protocol):
         """Return the runs in a file."""
 
 
-class ExplainedFormat(Format, Protocol):
-    """A format of tables, which tells what each column is."""
+class TableFormat(Format, Protocol):
+    """A format of tables, whose columns have roles."""
 
-    def explain(self, path: Path) -> Sequence[ColumnRole]:
-        """Return the role of every column."""
+    def open_columns(
+        self, path: Path, choices: ColumnChoices
+    ) -> AbstractContextManager[Sequence[RunSource]]:
+        """Return the runs in a file, with the roles of columns that the user states."""
+
+    def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
+        """Return how a table is read."""
 
 
 class _Reader:
@@ -104,15 +115,29 @@ class TableReader(_Reader):
         is_text = found is Match.CONTENT and path.name.lower().endswith(TEXT)
         return Match.NO if is_text and WorkflowReader().match(path) is Match.CONTENT else found
 
-    def explain(self, path: Path) -> Sequence[ColumnRole]:
-        """Return the role of every column.
+    def open_columns(
+        self, path: Path, choices: ColumnChoices
+    ) -> AbstractContextManager[Sequence[RunSource]]:
+        """Return the runs in a table, with the roles of columns that the user states.
 
         Raises
         ------
+        UsageError
+            If a column does not exist.
         InputError
             If the file is not a table of measurements.
         """
-        return cast("ExplainedFormat", self._format()).explain(path)
+        return cast("TableFormat", self._format()).open_columns(path, choices)
+
+    def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
+        """Return how a table is read.
+
+        Raises
+        ------
+        UsageError, InputError
+            As in `open_columns`.
+        """
+        return cast("TableFormat", self._format()).explain(path, choices)
 
 
 class ExtrapReader(_Reader):
@@ -157,7 +182,7 @@ class LogReader(_Reader):
     name: ClassVar[str] = "logs"
     description: ClassVar[str] = (
         "logs: LAMMPS, GROMACS, OpenFOAM, NPB, HPL, HPCG, STREAM, mpiP, Caliper, TALP, Kokkos, "
-        "sacct, hyperfine, Google Benchmark"
+        "LIKWID, sacct, hyperfine, Google Benchmark"
     )
     suffixes: ClassVar[tuple[str, ...]] = PROGRAM_LOGS
     format: ClassVar[tuple[str, str]] = ("logs", "Logs")

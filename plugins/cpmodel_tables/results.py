@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.tables import runs_of_grid
+from cpmodel_tables.text import COPY_IT_AGAIN, opened_text
 
 PROCESSES, THREADS, NODES = _COUNTS = ("p", "threads", "nodes")
 
@@ -170,6 +173,24 @@ def _is_full(cells: Sequence[object]) -> bool:
 
 def _is_text(cells: Sequence[object]) -> bool:
     return all(isinstance(cell, str) and len(cell) <= _LONGEST for cell in cells)
+
+
+def csv_rows(path: Path, titles: re.Pattern[str]) -> Iterator[dict[str, str]]:
+    """Yield the rows of CSV by title, below the first line that matches a pattern.
+
+    Raises
+    ------
+    InputError
+        If a quoted text does not end.
+    """
+    with opened_text(path, newline="") as text:
+        names = next((line for line in text if titles.match(line)), "")
+        try:
+            (head,) = csv.reader([names])
+            for row in csv.DictReader(text, head, restval=""):
+                yield {key: cell for key, cell in row.items() if isinstance(key, str)}
+        except csv.Error as cause:
+            raise InputError(f"{path}: {cause}", hint=COPY_IT_AGAIN) from cause
 
 
 def counts_of(told: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
+from callpath_modeler.readers.base import NUMBER_OF_REPETITION
 from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number
 from callpath_modeler.readers.tokens import NameWord, word_of
@@ -104,8 +105,7 @@ def roles_of(
 
 def _use(decision: Decision) -> tuple[str, str]:
     """Return the use of a column that is no parameter, and the reason."""
-    is_repetition = decision.role is Role.REPETITION
-    return "number of the repetition" if is_repetition else "metadata", decision.reason
+    return NUMBER_OF_REPETITION if decision.role is Role.REPETITION else "metadata", decision.reason
 
 
 def _as_texts(column: FloatArray) -> list[str]:

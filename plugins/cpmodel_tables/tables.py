@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,11 +15,12 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
-from callpath_modeler.readers.base import ColumnRole, Match, RunSource
+from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, Match, RunSource, TableReading
 from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
+from cpmodel_tables.chosen_columns import with_choices
 from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
@@ -31,7 +33,7 @@ from cpmodel_tables.layout import (
     names_call_paths,
 )
 from cpmodel_tables.lists import with_repetitions
-from cpmodel_tables.part_columns import OTHER, Values, is_bare_time, rest_of, seconds
+from cpmodel_tables.part_columns import BARE_TIME, OTHER, Values, is_bare_time, rest_of, seconds
 from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
@@ -69,17 +71,37 @@ class Tables:
             is_known = row is not None and (bool(row.parameters) or is_table(list(row.columns)))
         return Match.CONTENT if is_known else Match.NAME
 
-    def explain(self, path: Path) -> list[ColumnRole]:
-        """Return the role of every column of a table."""
-        grid, layout, _ = _used_rows(_grid(path))
-        metrics = [declared.metric for declared in runs_of_grid(grid, layout)[0].source.metrics]
+    def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
+        """Return how a table is read.
+
+        Raises
+        ------
+        UsageError, InputError
+            As in `open_columns`.
+        """
+        grid, layout, _ = _used_rows(_grid(path, choices))
+        declared = runs_of_grid(grid, layout)[0].source.metrics
+        metrics = [each.metric for each in declared]
         default = next((each for each in metrics if each.can_be_run_time), metrics[0])
-        return column_roles(
-            grid, layout, default.name, _of_runs(grid, layout, _paths(grid, layout)[1])
-        )
+        of_runs = _of_runs(grid, layout, _paths(grid, layout)[1])
+        assumed = {each.metric.name: each.metric.unit for each in declared if each.unit_is_assumed}
+        roles = column_roles(grid, layout, default.name, of_runs)
+        return TableReading(roles, [*grid.layout.items()], assumed)
 
     @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def open_columns(self, path: Path, choices: ColumnChoices) -> Iterator[Sequence[RunSource]]:
+        """Return the runs in the table, with the roles of columns that the user states.
+
+        Raises
+        ------
+        UsageError
+            If a column does not exist.
+        InputError
+            If the file is not a table of measurements.
+        """
+        yield runs_of_grid(_grid(path, choices))
+
+    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
         """Return the runs in the table.
 
         Raises
@@ -87,7 +109,7 @@ class Tables:
         InputError
             If the file is not a table of measurements.
         """
-        yield runs_of_grid(_grid(path))
+        return self.open_columns(path, NO_CHOICES)
 
 
 def _match_of_text(text: str, *, is_page: bool) -> Match:
@@ -103,14 +125,18 @@ def _match_of_text(text: str, *, is_page: bool) -> Match:
     return Match.NAME if may_be_table(titles) else Match.NO
 
 
-def _grid(path: Path) -> Grid:
-    if path.name.lower().endswith(PARQUET):
-        return with_repetitions(cells.of_parquet(path))
-    if path.name.lower().endswith((*DELIMITED, *TEXT, *MARKDOWN)):
-        return of_delimited(path)
-    if path.name.lower().endswith(JSON) and not _is_json_lines(first_text(path)):
-        return with_repetitions(of_json(path, whole_text(path, is_json=True)))
-    return with_repetitions(cells.of_json_lines(path))
+def _grid(path: Path, choices: ColumnChoices) -> Grid:
+    name = path.name.lower()
+    if name.endswith((*DELIMITED, *TEXT, *MARKDOWN)):
+        return of_delimited(path, choices)
+    if name.endswith(PARQUET):
+        grid, form = cells.of_parquet(path), "Parquet"
+    elif name.endswith(JSON) and not _is_json_lines(first_text(path)):
+        grid, form = of_json(path, whole_text(path, is_json=True)), "JSON"
+    else:
+        grid, form = cells.of_json_lines(path), "JSON Lines"
+    layout = {"separator": form, "rows": str(len(grid.lines))}
+    return with_repetitions(with_choices(replace(grid, layout=layout), choices))
 
 
 def _is_json_lines(text: str) -> bool:
@@ -145,6 +171,13 @@ def runs_of_grid(
     if len(paths) > 1 and not names_call_paths(layout):
         titles = ", ".join(layout.callpath)
         findings.append(Finding("CPM165", str(grid.path), titles, len(layout.callpath)))
+    program = layout.program
+    if program is not None and program.total == BARE_TIME and BARE_TIME in grid.derived:
+        metric = read_title(BARE_TIME, "s").name
+        message = (
+            f"no title states a unit: {', '.join(program.parts)}; their sum is read as seconds"
+        )
+        findings.append(Finding("CPM160", metric, message))
     roles = _of_runs(grid, layout, path)
     records = with_total_as_root(_records(grid, layout, (paths, path), roles))
     return runs_of(records, [*findings, *roles.findings])
@@ -272,11 +305,22 @@ def _of_runs(grid: Grid, layout: TableLayout, path: IntArray) -> Roles:
         numbers[title] = column
     repetition = None
     if layout.repetition is not None:
-        repetition = _whole_numbers(grid, layout.repetition)
+        is_told = layout.repetition == grid.repetition
+        repetition = (_repetitions if is_told else _whole_numbers)(grid, layout.repetition)
     if layout.metric is not None:
         _, metric = _distinct(grid.texts(layout.metric))
         path = path * (int(metric.max()) + 1) + metric
     return roles_of(grid, layout, path, numbers, repetition)
+
+
+def _repetitions(grid: Grid, title: str) -> IntArray:
+    """Return the numbers of repetitions in a column that the user chose: numbers or any texts."""
+    column = grid.parsed(title)
+    if column is not None and ((column >= 0) & (column < 2**31) & (column % 1 == 0)).all():
+        return _whole_numbers(grid, title)
+    distinct, number = _distinct([str(cell) for cell in grid.columns[title]])
+    order = np.argsort(np.argsort(np.array(distinct)))
+    return np.asarray(1 + order[number], np.intp)
 
 
 def _whole_numbers(grid: Grid, title: str) -> IntArray:
@@ -300,7 +344,8 @@ def _values(
     if layout.metric is None:
         titles = list(layout.values)
         title = np.repeat(np.arange(len(titles)), rows)
-        return titles, title, np.concatenate(columns), dict(grid.units)
+        units = {each: "s" for each in titles if each == grid.time and is_bare_time(grid, each)}
+        return titles, title, np.concatenate(columns), {**grid.units, **units}
     written = layout.values[0]
     texts = grid.texts(layout.metric)
     if read_title(written).inclusive:

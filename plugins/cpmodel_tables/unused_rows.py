@@ -63,7 +63,8 @@ def without_gaps(grid: Grid, value: str, needed: Iterable[str]) -> tuple[Grid, l
     """
     missing = np.array([*map(is_missing, grid.columns[value])], bool)
     times = grid.parsed(value)
-    if times is not None and place_of(value) in {Place.TOTAL, Place.TIME}:
+    is_time = value == grid.time or place_of(value) in {Place.TOTAL, Place.TIME}
+    if times is not None and is_time:
         missing |= ~((times > 0) & np.isfinite(times))
     for title in needed:
         missing &= [not is_missing(cell) for cell in grid.columns[title]]

@@ -29,6 +29,7 @@ _NUMBERED = re.compile(r"([A-Za-z][A-Za-z _-]*?)[\s_#-]*(\d{1,4})\s*([\[(][^\[(\
 _SCALE = re.compile(r"([A-Za-z]*)[=_]?(\d{1,9})([A-Za-z]*)")
 _TIMES = frozenset({"t", "time", "seconds", "wall", "walltime", "elapsed", "runtime"})
 _FEWEST_SCALES = 3
+_MOST_LISTED = 4
 VALUE = "time"
 """Title of the values below numbers of processes."""
 CASE = "case"
@@ -57,6 +58,8 @@ def with_long_rows(grid: Grid) -> Grid:
     column tells it, and if none is called a time. The columns ``time old`` and ``time new`` are of
     two cases.
     """
+    if grid.time is not None:
+        return grid
     group = _repetitions(grid) or _scales(grid)
     if group is None:
         return with_cost_of_rate(with_sum_of_parts(with_rows_of_cases(grid)))
@@ -68,7 +71,15 @@ def with_long_rows(grid: Grid) -> Grid:
     }
     columns[group.number] = [*group.numbers] * len(rows)
     columns[group.value] = [grid.columns[title][k] for k in rows for title in group.titles]
-    return replace(grid, columns=columns, lines=np.repeat(grid.lines, copies))
+    reason = f"one row for each of the columns {_listed(group.titles)}"
+    derived = {**grid.derived, group.number: reason, group.value: reason}
+    return replace(grid, columns=columns, lines=np.repeat(grid.lines, copies), derived=derived)
+
+
+def _listed(titles: Sequence[str]) -> str:
+    """Return the first titles and the last one."""
+    few = len(titles) <= _MOST_LISTED
+    return ", ".join(titles if few else [*titles[: _MOST_LISTED - 1], "...", titles[-1]])
 
 
 def may_be_wide(titles: Sequence[str]) -> bool:
@@ -87,7 +98,8 @@ def may_be_wide(titles: Sequence[str]) -> bool:
 
 
 def _repetitions(grid: Grid) -> _Group | None:
-    if not any(map(scale_name, grid.columns)) and "n" not in map(plain, grid.columns):
+    has_scale = any(map(scale_name, grid.columns)) or "n" in map(plain, grid.columns)
+    if not has_scale or grid.repetition is not None:
         return None
     found: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for title in grid.columns:
@@ -158,9 +170,14 @@ def with_rows_of_cases(grid: Grid) -> Grid:
         if title not in moved
     }
     columns[CASE] = cases * len(rows)
+    derived = dict(grid.derived)
     for group in groups:
         columns[group[0].common] = [grid.columns[c.title][k] for k in rows for c in group]
-    return replace(grid, columns=columns, lines=np.repeat(grid.lines, copies))
+        reason = f"one row for each of the columns {_listed([c.title for c in group])}"
+        derived |= {group[0].common: reason}
+        derived.setdefault(CASE, reason)
+    lines = np.repeat(grid.lines, copies)
+    return replace(grid, columns=columns, lines=lines, derived=derived)
 
 
 def _times_of_cases(grid: Grid) -> list[_Column] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -80,3 +81,56 @@ def test_a_terminal_as_standard_input_is_refused():
         os.close(follower)
     assert done.returncode == 2
     assert b"standard input is a terminal" in done.stderr
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_one_of_two_experiments_may_be_standard_input(table):
+    slower = re.sub(r"(?m)[0-9.]+$", lambda time: str(2 * float(time[0])), TABLE[16:])
+    slower = (TABLE[:16] + slower).encode()
+    for sources in ((table, "-"), ("-", table)):
+        done = run("diff", *map(str, sources), "-f", "json", given=slower)
+        assert done.returncode == 0, done.stderr
+        text = done.stdout.decode()
+        assert str(table) in text or '"rows"' in text
+    done = run("diff", str(table), "-", given=slower)
+    assert "2" in done.stdout.decode()
+    done = run("views", "-", "--compare", str(table), given=slower)
+    assert done.returncode == 0, done.stderr
+    done = run("views", str(table), "--compare", "-", given=slower)
+    assert done.returncode == 0, done.stderr
+
+
+def test_runs_for_a_verification_and_for_scores_may_be_standard_input(table, tmp_path):
+    store = str(tmp_path / "history.db")
+    done = run("rank", str(table), "--target", "512", "--at", "size=1e6", given=b"")
+    later = b"ranks,size,time\n512,1000000,2.1\n512,1000000,2.2\n"
+    asked = ("rank", str(table), "--target", "512")
+    done = run(*asked, "--verify", "-", given=later)
+    assert done.returncode == 0, done.stderr
+    assert "2.15" in done.stdout.decode()
+    done = run(*asked, "--remember", store, given=b"")
+    assert done.returncode == 0, done.stderr
+    done = run("score", store, "-", given=later)
+    assert done.returncode == 0, done.stderr
+    assert "512" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "words", [("diff", "-", "-"), ("rank", "-", "--target", "512", "--verify", "-")]
+)
+def test_standard_input_is_read_once(words):
+    done = run(*words, given=TABLE.encode())
+    assert done.returncode == 2
+    assert b"standard input can be read once" in done.stderr
+
+
+def test_a_shard_is_not_read_from_standard_input():
+    done = run("merge", "-", "-o", "x.cpm", given=b"x")
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("cpmodel: -: a shard is a file")

@@ -15,6 +15,7 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
     refuse_both,
+    with_standard_input,
 )
 from callpath_modeler.cli.table_options import (
     TableRequest,
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 
 @click.command("guidelines_diff", cls=Configured)
-@click.argument("experiment", nargs=-1, required=True, metavar="BEFORE AFTER")
+@click.argument(
+    "experiment", nargs=-1, required=True, metavar="BEFORE AFTER", callback=with_standard_input
+)
 @judging_options
 @JUNIT
 @click.option(

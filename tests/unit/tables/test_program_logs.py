@@ -16,7 +16,7 @@ from program_logs import PROGRAMS
 
 SCALES = (1, 2, 4, 8, 16)
 HELD_OUT = 32
-OF_THREADS = {"STREAM", "Google Benchmark"}
+OF_THREADS = {"STREAM", "Google Benchmark", "LIKWID"}
 
 
 @pytest.fixture(params=PROGRAMS)
@@ -266,3 +266,45 @@ def test_an_account_without_steps_has_the_times_of_jobs(tmp_path):
     experiment = loaded([path])
     assert [run.parameters["p"] for run in experiment.runs] == [*SCALES]
     assert experiment.values("time").tolist() == [[86_400 + p for p in SCALES]]
+
+
+def test_events_of_likwid_are_sums_over_threads_and_rates_are_left_out(series):
+    experiment = loaded(series(PROGRAMS["LIKWID"], (1, 2, 4)))
+    units = {column.metric.name: column.metric.unit for column in experiment.columns.values()}
+    assert units == {"time": "s", "visits": "1", "INSTR_RETIRED_ANY": "1", "CAS_COUNT_RD": "1",
+                     "Memory data volume": "B"}  # fmt: skip
+    assert experiment.values("INSTR_RETIRED_ANY").tolist() == [[1000.0] * 3] * 2
+    assert experiment.values("visits").tolist() == [[10.0] * 3] * 2
+    assert experiment.values("Memory data volume") == pytest.approx(1.5e9)
+    left_out = {each.message for each in experiment.findings if each.code == "CPM125"}
+    assert left_out == {"CPI, Memory bandwidth [MBytes/s]"}
+
+
+def test_likwid_without_regions_measures_the_whole_program(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text(
+        "STRUCT,Info,3,,\nCPU name:,Xeon,,,\nTABLE,Group 1 Raw,CLOCK,1,\n"
+        "Event,Counter,HWThread 0,HWThread 4\nINSTR_RETIRED_ANY,FIXC0,10,-\n"
+        "TABLE,Group 1 Metric,CLOCK,2,\nMetric,HWThread 0,HWThread 4,\n"
+        "Runtime (RDTSC) [s],1.5,1.25,\nCPI,nan,inf,\n"
+    )
+    experiment = loaded([path])
+    (run,) = experiment.runs
+    assert [experiment.tree.path(0)] == ["<root>"]
+    assert (run.extent.processes, run.extent.threads) == (1, 2)
+    assert experiment.values("time").tolist() == [[1.5]]
+    assert experiment.values("INSTR_RETIRED_ANY").tolist() == [[10.0]]
+
+
+def test_likwid_of_several_processes_is_the_mean_over_them(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text(
+        "TABLE,Region solve,Group 1 Raw,CLOCK,1,\n"
+        "Region Info,node1:0:0,node1:0:1,node2:1:0\nRDTSC Runtime [s],1,2,4\n"
+        "Event,Counter,node1:0:0,node1:0:1,node2:1:0\nINSTR_RETIRED_ANY,FIXC0,10,20,40\n"
+    )
+    experiment = loaded([path])
+    (run,) = experiment.runs
+    assert (run.extent.processes, run.extent.threads) == (2, 2)
+    assert experiment.values("time").tolist() == [[3.0]]
+    assert experiment.values("INSTR_RETIRED_ANY").tolist() == [[35.0]]

@@ -1,0 +1,63 @@
+"""Columns whose roles the user states: those without use, run time, repetition, parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from callpath_modeler.errors import UsageError, nearest_or_all
+from callpath_modeler.printable import printable
+from callpath_modeler.readers.base import ColumnChoices
+from cpmodel_tables.grid import Grid
+from cpmodel_tables.title_words import plain
+
+_MOST_LISTED = 20
+
+
+def with_choices(grid: Grid, choices: ColumnChoices | None) -> Grid:
+    """Return a table without the columns that the user drops, and with the roles that he states.
+
+    Raises
+    ------
+    UsageError
+        If a column does not exist, or if it has two roles.
+    """
+    if not choices:
+        return grid
+    dropped = {
+        title: "--drop"
+        for name in choices.drop
+        if (title := _title(grid, "--drop", name, choices)) is not None
+    }
+    time = _title(grid, "--time", choices.time, choices)
+    repetition = _title(grid, "--repetition", choices.repetition, choices)
+    scales = [name for name in choices.parameters if name in grid.columns]
+    given = [*dropped, *scales, *filter(None, (time, repetition))]
+    for title in given:
+        if given.count(title) > 1:
+            raise UsageError(
+                f"{grid.path}: column {printable(title)!r} is given two roles",
+                hint="give one of --drop, --time, --repetition and --param for it",
+            )
+    return replace(
+        grid,
+        columns={title: cells for title, cells in grid.columns.items() if title not in dropped},
+        parameters=tuple(t for t in grid.parameters if t not in given or t in scales),
+        time=time,
+        repetition=repetition,
+        scales=tuple(scales),
+        dropped=tuple(dropped),
+    )
+
+
+def _title(grid: Grid, option: str, name: str, choices: ColumnChoices) -> str | None:
+    """Return the title of a column that the user names; None = there is none."""
+    if not name or name in grid.columns:
+        return name or None
+    same = [title for title in grid.columns if plain(title) == plain(name)]
+    if len(same) == 1 and plain(name):
+        return same[0]
+    if option in choices.if_there:
+        return None
+    titles = [*map(printable, grid.columns)]
+    what = f"{grid.path}: {option}: no column {printable(name)!r}"
+    raise UsageError(what, hint=nearest_or_all(name, titles[:_MOST_LISTED]))
