@@ -155,6 +155,7 @@ def _explain(console: Console, study: Study, output: OutputRequest) -> None:
         output.write_lines(console, reading_text(reading, source))
     else:
         output.write_table(console, reading_table(reading))
+    console.findings([each for part in parts.values() for each in part.findings])
 
 
 def _cases(

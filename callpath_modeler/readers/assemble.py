@@ -258,8 +258,9 @@ def _experiments_of(
     if errors and (options.strict or not found):
         raise errors[0] from errors[0].__cause__
     if left_out:
-        name, first = next(iter(found.items()))
-        found[name] = replace(first, findings=(*left_out, *first.findings))
+        chosen = next(iter(found))
+        findings = (*left_out, *found[chosen].findings)
+        found[chosen] = replace(found[chosen], findings=findings)
     return found
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from msgspec import Struct
 
@@ -356,6 +357,12 @@ class DividingReader(ProfileReader, Protocol):
         ...
 
 
+@cache
+def _is_of_series(kind: type[Reader]) -> bool:
+    """Return whether a reader is a `SeriesReader`; this takes longer than reading a small table."""
+    return hasattr(kind, "open_runs")
+
+
 @contextmanager
 def opened_runs(
     reader: Reader,
@@ -392,8 +399,8 @@ def opened_runs(
                 f"{path}: {option} is for columns of tables; reader {reader.name!r} reads no table",
                 hint=f"omit {option}",
             )
-    if isinstance(reader, SeriesReader):
-        with reader.open_runs(path) as runs:
+    if _is_of_series(type(reader)):
+        with cast("SeriesReader", reader).open_runs(path) as runs:
             yield runs
     elif workers is not None and isinstance(reader, DividingReader):
         with reader.open_for(workers, path) as source:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,6 +42,11 @@ def known_region(name: str) -> Region:
     return Region(name)
 
 
+_FEW_PATHS = 32
+_MOST_TREES = 16
+"""Number of small call trees that are remembered: the tables of a series have the same ones."""
+
+
 def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     """Return the call tree of `paths`, and the row of each path.
 
@@ -48,6 +54,18 @@ def tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     If the artificial program root is in `paths`, it becomes the caller of all other paths, because
     paths as text do not contain it.
     """
+    if len(paths) > _FEW_PATHS:
+        return _tree_of(paths)
+    tree, row = _tree_of_few(tuple(paths))
+    return tree, row.copy()
+
+
+@lru_cache(maxsize=_MOST_TREES)
+def _tree_of_few(paths: tuple[tuple[str, ...], ...]) -> tuple[CallTree, IntArray]:
+    return _tree_of(paths)
+
+
+def _tree_of(paths: Sequence[tuple[str, ...]]) -> tuple[CallTree, IntArray]:
     if (PROGRAM,) in paths:
         paths = [path if path[0] == PROGRAM else (PROGRAM, *path) for path in paths]
     number_of: dict[tuple[int, str], int] = {}

@@ -125,9 +125,12 @@ class Grid:
 
     def is_numeric(self, title: str) -> bool:
         """Return whether at least half of the first cells of a column are numbers."""
+        if self._parsed.get(title) is not None:
+            return True
         if title not in self._numeric:
             there = [cell for cell in self.columns[title][:_MANY] if not _is_missing(cell)]
-            found = as_numbers(there) is not None
+            is_known = title in self._parsed and len(self.columns[title]) <= _MANY
+            found = not is_known and as_numbers(there) is not None
             found = found or sum(map(is_number, there)) * 2 >= len(there)
             self._numeric[title] = found
         return self._numeric[title]

@@ -12,6 +12,11 @@ _FEW = 64
 """Largest number of rows that Python numbers faster than numpy."""
 
 
+def count(number: IntArray) -> int:
+    """Return how many different numbers rows have, as `refined` and `joined` return them."""
+    return int(number.max()) + 1 if len(number) else 0
+
+
 def refined(number: IntArray, cells: Sequence[object]) -> IntArray:
     """Return a number per row, [n], equal for rows with equal `number` and equal cells."""
     return joined([number, numbered(cells)], len(number))
@@ -19,8 +24,11 @@ def refined(number: IntArray, cells: Sequence[object]) -> IntArray:
 
 def joined(columns: Sequence[FloatArray | IntArray], rows: int) -> IntArray:
     """Return a number per row, [rows], equal for rows with equal values in all columns."""
-    if columns and rows <= _FEW and not any(np.isnan(column).any() for column in columns):
-        return _numbered([*zip(*(column.tolist() for column in columns), strict=True)])
+    if columns and rows <= _FEW:
+        cells = [*zip(*(column.tolist() for column in columns), strict=True)]
+        # A number that is not equal to itself is not known.
+        if all(cell == cell for row in cells for cell in row):  # noqa: PLR0124
+            return _numbered(cells)
     found = np.zeros(rows, np.intp)
     for column in columns:
         own = np.unique(column, return_inverse=True)[1]

@@ -14,7 +14,7 @@ from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import HINT, Grid, refuse_many
-from cpmodel_tables.grouped_rows import refined
+from cpmodel_tables.grouped_rows import count, refined
 from cpmodel_tables.part_columns import Values, values_of_program
 from cpmodel_tables.text_columns import TextColumns, texts_of
 from cpmodel_tables.title_words import plain, scale_name
@@ -238,8 +238,9 @@ def _refuse(grid: Grid) -> None:
             hint="write measurements with cpmodel export EXP --what values",
         )
     for title, name in names.items():
-        is_one_word = not grid.is_numeric(title) and len({*map(str, grid.columns[title])}) == 1
-        if name in words.LOCATIONS and not is_one_word:
+        if name not in words.LOCATIONS:
+            continue
+        if grid.is_numeric(title) or len({*map(str, grid.columns[title])}) != 1:
             raise InputError(
                 f"{grid.path}: column {title!r} separates processes or threads",
                 hint="a table has one value per call path and run: take the maximum or the mean "
@@ -264,9 +265,9 @@ class _Search:
 
         `numeric` selects columns with numbers (True) or without (False).
         """
+        told = {*self.grid.parameters, *self.grid.scales, self.grid.time}
         for name in names:
             for title, known in self.free.items():
-                told = {*self.grid.parameters, *self.grid.scales, self.grid.time}
                 if known != name or title in told:
                     continue
                 if numeric is None or self.grid.is_numeric(title) is numeric:
@@ -362,9 +363,9 @@ class _Search:
         if column is None or self.is_scale(title) or word_of(title) is NameWord.SIZE:
             return False
         there = column[np.isfinite(column)]
-        number = len(np.unique(refined(setting, self.grid.columns[title])))
+        number = count(refined(setting, self.grid.columns[title]))
         varies = len(np.unique(there)) > 1
-        return varies and number == len(np.unique(setting)) > 1 and bool(np.any(there % 1))
+        return varies and number == count(setting) > 1 and bool(np.any(there % 1))
 
     def _counts_workers(self, title: str) -> bool:
         """Return whether a column such as ``MPI`` counts workers, and is no part of the run time.

@@ -61,8 +61,10 @@ def with_numbers(grid: Grid) -> Grid:
         notations.setdefault(found.notation, []).append(title)
         if found.unit == "s":
             units.setdefault(title, "s")
+    if not notations:
+        return grid
     listed = "; ".join(f"{each} in {', '.join(titles)}" for each, titles in notations.items())
-    layout = {**grid.layout, "numbers": listed} if listed else grid.layout
+    layout = {**grid.layout, "numbers": listed}
     return replace(grid, columns=columns, units=units, layout=layout)
 
 

@@ -16,7 +16,7 @@ from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.grouped_rows import joined
+from cpmodel_tables.grouped_rows import count, joined
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.text_columns import case_key
 
@@ -215,9 +215,9 @@ def _numbered(setting: IntArray, path: IntArray, teller: NDArray[Any]) -> IntArr
     two rows with the same number. Each number has rows for most call paths.
     """
     rows = len(setting)
-    if len(np.unique(joined([setting, path], rows))) == rows:
+    if count(joined([setting, path], rows)) == rows:
         return None
-    if len(np.unique(joined([setting, path, teller], rows))) < rows:
+    if count(joined([setting, path, teller], rows)) < rows:
         return None
     run = joined([setting, teller], rows)
     if rows <= _FILLED * (int(run.max()) + 1) * len(np.unique(path)):

@@ -13,7 +13,7 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.runs import names_a_case
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.grouped_rows import numbered, refined
+from cpmodel_tables.grouped_rows import count, numbered, refined
 from cpmodel_tables.title_words import plain
 
 _FUNCTION = re.compile(r"MPI_[A-Z]|\w\(|\w::\w|[\w>]->\w|!\$omp |\w;\w")
@@ -106,7 +106,7 @@ def _one_program(grid: Grid, titles: Sequence[str]) -> list[str]:
 
 def _is_constant(group: IntArray, cells: Sequence[object]) -> bool:
     """Return whether rows of one group have equal cells."""
-    return len(np.unique(refined(group, cells))) == len(np.unique(group))
+    return count(refined(group, cells)) == count(group)
 
 
 def _is_case(grid: Grid, title: str, scale: IntArray, scales: Sequence[str]) -> bool:
@@ -118,7 +118,7 @@ def _is_case(grid: Grid, title: str, scale: IntArray, scales: Sequence[str]) -> 
     distinct = int(number.max()) + 1
     if distinct < 2 or _is_constant(scale, cells):
         return False
-    once = len(np.unique(refined(scale, cells))) == distinct
+    once = count(refined(scale, cells)) == distinct
     if not names_a_case(title) and (distinct > _MOST_CASES or _are_identifiers(cells, once=once)):
         return False
     labelled = (other for other in grid.columns if other != title and other not in scales)

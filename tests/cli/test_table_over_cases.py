@@ -221,3 +221,30 @@ def test_programs_of_different_names_are_cases(run, tmp_path):
     out = run("views", tmp_path, "--target", 64, "--case", "Stream").out
     assert "Stream" in out
     assert "Solver" not in out
+
+
+@pytest.fixture
+def one_odd_case(tmp_path):
+    """Two cases; some runs of the second one state another parameter."""
+    for p in (2, 4, 8, 16):
+        for algorithm, name in (("quick", f"p{p}"), ("heap", f"{'n' if 2 < p < 9 else 'p'}{p}")):
+            path = tmp_path / "runs" / algorithm / f"app.{name}.folded"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"main;solve {1_000_000 // p}\n")
+    return tmp_path / "runs"
+
+
+def test_a_case_whose_runs_do_not_belong_together_is_left_out_and_named(run, one_odd_case):
+    done = run("rank", one_odd_case, "--target", TARGET, "-f", "csv")
+    assert [row["case"] for row in rows_of(done)] == ["quick"]
+    assert "A profile was not used: case heap. (CPM101)" in done.err
+    told = run("info", one_odd_case, "--diagnostics").out
+    assert "case heap: " in told
+    assert "no parameter 'n' in the name of this run" in told
+
+
+def test_the_error_of_the_only_case_with_runs_is_the_answer(run, one_odd_case):
+    refused = run("rank", one_odd_case, "--target", TARGET, "--case", "heap")
+    refused.fails(2, "heap/app.p2.folded: no parameter 'n' in the name of this run")
+    strict = run("rank", one_odd_case, "--target", TARGET, "--strict")
+    strict.fails(2, "cpmodel: heap: ", "no parameter 'n' in the name of this run")
