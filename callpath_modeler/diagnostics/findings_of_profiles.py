@@ -240,6 +240,13 @@ OF_PROFILES = {
         remedy="Repeat the failed runs.",
         example="results.latest.json: 2 of 12 runs failed",
     ),
+    "CPM167": FindingKind(
+        what="Several columns of a table are times, and no title says which one is the run time",
+        why="The first one is ranked, and the others are metrics of their own.",
+        remedy="Name the run time with `--time COLUMN`. If they are parts of one run time, add its "
+        "column, e.g. `total`.",
+        example="runs.csv: GPU time is used, not CPU time",
+    ),
     "CPM170": FindingKind(
         what="A run has no factors of parallel efficiency",
         why="They need the times of single processes, because a maximum of sums over call paths is "

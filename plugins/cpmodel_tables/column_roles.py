@@ -54,6 +54,7 @@ def _role(  # noqa: PLR0911 - one per role
     if title in layout.callpath:
         known = names_call_paths(layout)
         reason = "the title names call paths" if known else "the texts are names of functions"
+        reason = grid.derived.get(title, reason)
         return ColumnRole(shown, "call path", reason)
     if title in layout.cases:
         key, excluded = (shell_word(case_key(title) + end) for end in ("", "=none"))

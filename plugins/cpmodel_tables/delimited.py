@@ -17,12 +17,14 @@ from callpath_modeler.readers.unpacking import packed_budget
 from cpmodel_tables.chosen_columns import with_choices
 from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
 from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
-from cpmodel_tables.grid import HINT, Grid, refuse_many, without_rows
+from cpmodel_tables.grid import HINT, Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import is_table, may_be_table
+from cpmodel_tables.merged_cells import with_callers, with_merged_cells
 from cpmodel_tables.number_columns import with_numbers
+from cpmodel_tables.part_columns import with_processes_of_grid
 from cpmodel_tables.text import first_text, opened_text
 from cpmodel_tables.unused_rows import without_footers
-from cpmodel_tables.wide_tables import with_long_rows
+from cpmodel_tables.wide_tables import with_long_rows, with_titles_in_rows
 
 _MOST_NAMED = 5
 _MOST_IDLE = 1 << 20
@@ -150,6 +152,7 @@ class _Delimited:
                 refuse_many(self._path, len(rows[first]))
                 self._titles = [csv_text(title.strip()) for title in rows[first]]
                 self._header = lines[first]
+                _refuse_untitled(self._path, self._titles)
                 # Aligned columns pad their texts with blanks.
                 self._is_padded = any(title != title.strip() for title in rows[first])
                 refuse_twice(self._path, self._titles)
@@ -163,7 +166,9 @@ class _Delimited:
             raise without_rows(self._path)
         lines = np.array(self._lines, np.intp)
         grid = Grid(self._path, self._columns.cells, lines, layout=self._layout(dialect))
-        return with_long_rows(with_numbers(without_footers(with_choices(grid, choices))))
+        grid = with_choices(with_titles_in_rows(grid), choices)
+        grid = with_callers(with_merged_cells(without_footers(grid)))
+        return with_long_rows(with_processes_of_grid(with_numbers(grid)))
 
     def _layout(self, dialect: Dialect) -> dict[str, str]:
         """Return the separator and the places of titles and rows."""
@@ -189,6 +194,14 @@ class _Delimited:
             f"{self._path}: line {lines[k]}: {len(rows[k])} fields, but the header has {wanted}",
             hint="put text that contains the delimiter in quotes",
         )
+
+
+def _refuse_untitled(path: Path, titles: Sequence[str]) -> None:
+    """Raise `InputError` if the first row has numbers only, so that the columns have no titles."""
+    cells = titles if len(titles) > 1 else titles[0].split()
+    if len(cells) > 1 and all(cells) and as_numbers(cells) is not None:
+        what = f"{path}: the columns have no titles"
+        raise InputError(what, hint="write titles above the numbers, e.g. p time")
 
 
 def refuse_twice(path: Path, titles: Sequence[str]) -> None:

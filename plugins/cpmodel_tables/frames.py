@@ -18,6 +18,8 @@ _OBJECTS = re.compile(r"\s*\[\s*(?=\{)")
 _SPLIT = re.compile(r'\s*\{\s*"columns"\s*:\s*(?=\[)')
 _SCHEMA = re.compile(r'\s*\{\s*"schema"\s*:\s*\{\s*"fields"\s*:\s*(?=\[)')
 _BY_TITLE = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*(?![\[{])')
+_BY_LIST = re.compile(r'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*(?:-?\d|"|null|true|false)')
+_NEXT_LIST = re.compile(r'\]\s*,\s*"((?:[^"\\]|\\.)*)"\s*:\s*\[')
 _TITLE = re.compile(r'\}\s*,\s*"((?:[^"\\]|\\.)*)"\s*:\s*\{')
 _DECODER = json.JSONDecoder()
 
@@ -35,6 +37,9 @@ def is_frame(text: str) -> bool | None:
         begins = pattern.match(text)
         if begins:
             return _is_known(_first(text, begins.end()))
+    first = _BY_LIST.match(text)
+    if first:
+        return is_table([first[1], *_NEXT_LIST.findall(text)])
     first = _BY_TITLE.match(text)
     if not first:
         return False
@@ -91,6 +96,10 @@ def _rows_of(document: object) -> object:
         return [dict(zip(named, row, strict=True)) for row in data] if fits else None
     if "schema" in document:
         return data
+    lengths = {len(held) if isinstance(held, list) else -1 for held in document.values()}
+    if len(lengths) == 1 and -1 not in lengths:
+        cells = zip(*document.values(), strict=True)
+        return [dict(zip(map(str, document), row, strict=True)) for row in cells]
     is_crossed = bool(document) and all(isinstance(held, dict) for held in document.values())
     return _crossed(document) if is_crossed else None
 

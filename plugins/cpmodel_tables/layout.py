@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -210,6 +210,7 @@ def _described(search: _Search) -> tuple[str, str]:
     costs = [title for title in search.free if is_measured(title) or words.is_cost(title)]
     numeric = [title for title in search.free if search.grid.is_numeric(title)]
     numeric = [title for title in numeric if not (title in costs or search.is_scale(title))]
+    numeric = [title for title in numeric if not is_rate(title)]
     if costs:
         what = "no column tells the scale of a run"
         option = "--param p=column:"
@@ -313,13 +314,20 @@ class _Search:
         """Return the roles of the columns of texts, and remove them from the free ones."""
         title = self.take(words.CALL_PATHS) or self.take(words.REGIONS, numeric=False)
         names = [each for each in self.free if each not in self.grid.parameters]
+        named = [each for each in names if words.is_identity(each) and self.is_numeric(each)]
         free = [
             each
             for each in names
-            if not (self.is_numeric(each) or is_processes(each) or self._is_value(each))
-            and each not in self.grid.scales
+            if each not in self.grid.scales
+            and (
+                each in named
+                or not (self.is_numeric(each) or is_processes(each) or self._is_value(each))
+            )
         ]
         found = texts_of(self.grid, free, scales, title)
+        # Numbers of versions are cases, or numbers as any others.
+        metadata = tuple(_without(found.metadata, named))
+        found = replace(found, metadata=metadata)
         for each in (*found.callpath, *found.cases, *found.metadata):
             self.free.pop(each, None)
         return found

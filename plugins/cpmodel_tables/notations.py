@@ -26,6 +26,8 @@ _QUANTITY = re.compile(rf"({_NUMBER})\s*([A-Za-zµ%]+)\.?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'’  \u202f]\d{3})+(?:\.\d+)?")
 _GERMAN = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][-+]?\d+)?")
 _UNCLEAR = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+_UNCLEAR_UNIT = re.compile(r"\d{3}\s*[A-Za-zµ]*\.?")
+"""Behind a comma: three digits, which may be decimals or thousands."""
 _SEPARATORS = re.compile(r"[,'’  \u202f]")
 
 TIMES = {
@@ -178,6 +180,7 @@ def _notations(
         ("powers", "", _power),
         ("values with deviations", _unit_of_deviation(first), _with_deviation),
         ("durations", "s", _duration),
+        ("durations with decimal commas", "s", _german_duration),
         ("percentages", "%", _percent),
         ("factors", "x", _factor),
         ("thousands and millions", "", _prefixed),
@@ -240,6 +243,14 @@ def _duration(text: str) -> float:
         days, hours, minutes, seconds = (float(part or 0) for part in span.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     raise ValueError(f"{text!r} is not a duration")
+
+
+def _german_duration(text: str) -> float:
+    """Return a duration such as ``120,5 s``; ``12,345 s`` has two readings and is none."""
+    number, comma, decimals = text.partition(",")
+    if not comma or "." in text or (number != "0" and _UNCLEAR_UNIT.fullmatch(decimals)):
+        raise ValueError(f"{text!r} is not a duration with a decimal comma")
+    return _duration(f"{number}.{decimals}")
 
 
 def _percent(text: str) -> float:

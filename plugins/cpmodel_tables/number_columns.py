@@ -121,7 +121,8 @@ def _without_units_row(grid: Grid) -> Grid:
         return grid
     units = dict(grid.units)
     for title in numeric:
-        unit = "" if is_missing(firsts[title]) else _unit_of(firsts[title])
+        unit = _unit_of(firsts[title])
+        unit = "" if is_missing(firsts[title]) or is_missing(unit) else unit
         if unit and (unit.lower() not in TIMES or is_cost(title) or "t" in title.lower()):
             units.setdefault(title, unit)
     layout = {**grid.layout, "units": f"{grid.place} {grid.lines[0]}"}
@@ -140,4 +141,5 @@ def _unit_of(cell: object) -> str:
 
 
 def _is_unit(cell: object) -> bool:
-    return is_missing(cell) or _UNIT.fullmatch(_unit_of(cell)) is not None
+    unit = _unit_of(cell)
+    return is_missing(cell) or is_missing(unit) or _UNIT.fullmatch(unit) is not None

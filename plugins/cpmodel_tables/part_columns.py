@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +39,8 @@ TIME = "time (s)"
 """Title of the sum of the parts, if no column is the run time."""
 BARE_TIME = "total"
 """Title of this sum, if no part states a unit."""
+_SIDE = re.compile(r"(?:n?p|nprocs?|np ?|procs? ?|ranks? ?|proc grid )(?:x|y|z|rows?|cols?)")
+_MOST_SIDES = 3
 _COSTS = {"speedup": "relative time", "efficiency": "relative core time"}
 """Title of the cost of a rate, by a word of the rate."""
 OTHER = "other"
@@ -100,6 +103,14 @@ def _whole_of_parts(grid: Grid, places: dict[str, Place]) -> list[str]:
     return found[:1]
 
 
+def unclear_times(grid: Grid, values: Values) -> list[str]:
+    """Return the columns of times, the used one first, if no title says which is the run time."""
+    of_time = {Place.PART, Place.OF_PROCESSORS}
+    times = [t for t in values.titles if values.places.get(t) in of_time and t not in values.parts]
+    is_clear = values.total is not None or grid.time is not None or not times
+    return [] if is_clear or values.titles[0] != times[0] or len(times) < 2 else times
+
+
 def with_sum_of_parts(grid: Grid) -> Grid:
     """Return a table with the run time, if all its times are parts: the sum of the parts.
 
@@ -124,6 +135,22 @@ def with_sum_of_parts(grid: Grid) -> Grid:
     title = TIME if costs else BARE_TIME
     columns = {**grid.columns, title: total.tolist()}
     return replace(grid, columns=columns, derived={**grid.derived, title: reason})
+
+
+def with_processes_of_grid(grid: Grid) -> Grid:
+    """Return a table with the number of processes, if columns state the sides of their grid."""
+    sides = [title for title in grid.columns if _SIDE.fullmatch(plain(title))]
+    sides = [title for title in sides if grid.parsed(title) is not None]
+    is_told = any(scale_name(title) for title in grid.columns) or "p" in grid.columns
+    if not 2 <= len(sides) <= _MOST_SIDES or is_told or grid.scales:
+        return grid
+    numbers = [grid.numbers(title) for title in sides]
+    if not all(((own >= 1) & (own % 1 == 0)).all() for own in numbers):
+        return grid
+    columns = {title: cells for title, cells in grid.columns.items() if title not in sides}
+    reason = f"the product of {', '.join(sides)}"
+    columns = {"p": np.prod(numbers, axis=0).tolist(), **columns}
+    return replace(grid, columns=columns, derived={**grid.derived, "p": reason})
 
 
 def with_cost_of_rate(grid: Grid) -> Grid:

@@ -18,7 +18,7 @@ from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.grouped_rows import count, joined
 from cpmodel_tables.layout import TableLayout
-from cpmodel_tables.text_columns import case_key
+from cpmodel_tables.text_columns import case_key, case_text
 
 _MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5
@@ -155,6 +155,8 @@ def _words(grid: Grid, layout: TableLayout) -> dict[str, Sequence[str]]:
     words: dict[str, Sequence[str]] = {}
     for title in titles:
         cells = grid.columns[title]
+        if title in layout.cases:
+            cells = [cell if isinstance(cell, str) else case_text(cell) for cell in cells]
         if all(isinstance(cell, str) for cell in cells) and len({*cells}) <= _MOST_TEXTS:
             key = case_key(title) if title in layout.cases else title
             words[key] = [str(cell) for cell in cells]

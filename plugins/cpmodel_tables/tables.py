@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -33,7 +34,15 @@ from cpmodel_tables.layout import (
     names_call_paths,
 )
 from cpmodel_tables.lists import with_repetitions
-from cpmodel_tables.part_columns import BARE_TIME, OTHER, Values, is_bare_time, rest_of, seconds
+from cpmodel_tables.part_columns import (
+    BARE_TIME,
+    OTHER,
+    Values,
+    is_bare_time,
+    rest_of,
+    seconds,
+    unclear_times,
+)
 from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
@@ -44,6 +53,8 @@ from cpmodel_tables.total_rows import with_total_as_root
 from cpmodel_tables.unused_rows import without_failures, without_gaps
 from cpmodel_tables.wide_tables import may_be_wide
 
+_NUMBERS = re.compile(r"(?:\s*[#%].*\n)*\s*-?[\d.]+(?:[eE][-+]?\d+)?[ \t,;]+-?[\d.]+")
+"""Beginning of a table without titles."""
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
 
@@ -122,7 +133,8 @@ def _match_of_text(text: str, *, is_page: bool) -> Match:
     titles = titles_of_delimited(text)
     if len(titles) > 1 and (is_table(titles) or may_be_wide(titles)):
         return Match.NAME if is_page else Match.CONTENT
-    return Match.NAME if may_be_table(titles) else Match.NO
+    is_untitled = _NUMBERS.match(text) is not None
+    return Match.NAME if may_be_table(titles) or is_untitled else Match.NO
 
 
 def _grid(path: Path, choices: ColumnChoices) -> Grid:
@@ -178,6 +190,11 @@ def runs_of_grid(
             f"no title states a unit: {', '.join(program.parts)}; their sum is read as seconds"
         )
         findings.append(Finding("CPM160", metric, message))
+    unclear = [] if program is None else unclear_times(grid, program)
+    if unclear:
+        first, *others = unclear
+        message = f"{first} is used, not {', '.join(others)}"
+        findings.append(Finding("CPM167", str(grid.path), message))
     roles = _of_runs(grid, layout, path)
     records = with_total_as_root(_records(grid, layout, (paths, path), roles))
     return runs_of(records, [*findings, *roles.findings])

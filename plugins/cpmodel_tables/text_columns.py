@@ -51,6 +51,17 @@ def case_key(title: str) -> str:
     return " ".join(_SIGNS.sub(" ", title).split())
 
 
+def case_text(cell: object) -> str:
+    """Return the name of a case in a cell with a number, as in JSON.
+
+    >>> case_text(2.0), case_text(1.5), case_text(None)
+    ('2', '1.5', '')
+    """
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell)
+
+
 def texts_of(
     grid: Grid, titles: Sequence[str], scales: Sequence[str], callpath: str | None
 ) -> TextColumns:

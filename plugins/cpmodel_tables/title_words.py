@@ -16,7 +16,8 @@ CALL_PATHS = ("callpath", "call path", "call tree path", "callstack", "call stac
 REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "call site", "stack")
 LIKE_REGIONS = frozenset(
     {*REGIONS, "timer", "subroutine", "procedure", "call", "variable", "kernel name", "operation",
-     "function name", "phase", "section", "routine name", "region name", "collective", "task"}
+     "function name", "phase", "section", "routine name", "region name", "collective", "task",
+     "stage", "component", "module"}
 )  # fmt: skip
 """Titles of texts that end a call path, which may begin in the columns before."""
 METRICS = ("metric", "metric name", "counter")
@@ -42,6 +43,12 @@ NOTES = frozenset(
      "logfile", "node list", "nodelist", "account", "units"}
 )  # fmt: skip
 """Titles of texts about single runs, which do not tell programs apart."""
+_IDENTITIES = frozenset(
+    {"version", "release", "commit", "revision", "compiler", "machine", "cluster", "branch",
+     "variant", "algorithm", "algo", "implementation", "impl", "case", "study", "config",
+     "configuration"}
+)  # fmt: skip
+"""Titles of programs, inputs or machines, also if their names are numbers."""
 COUNTS = frozenset(
     {"tasks", "threads", "nodes", "n threads", "n nodes", "num nodes", "num threads", "cores"}
 )
@@ -81,6 +88,8 @@ _ACTIVITIES = frozenset(
      "rest", "finalize", "idle", "transfer", "copy", "bond", "modify", "neighbor"}
 )  # fmt: skip
 """Titles of parts of the run time, also without a unit."""
+_UNITS = frozenset({"time", "times", "t", "s", "sec", "secs", "seconds", "ms", "us", "ns"})
+"""Words beside the name of a part of the run time."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
 _PARTIAL = frozenset(
     {
@@ -176,6 +185,16 @@ def _is_unit(bracket: str) -> bool:
     return note in TIMES or "%" in note or "/" in note or base_unit(note)[0] in {"s", "B", "W", "J"}
 
 
+def is_identity(title: str) -> bool:
+    """Return whether a title names programs, inputs or machines, even by numbers.
+
+    >>> [is_identity(title) for title in ("Version", "solver", "size", "grid")]
+    [True, False, False, False]
+    """
+    words = {*plain(title).split()}
+    return bool(words) and words <= _IDENTITIES
+
+
 def is_stamp(title: str) -> bool:
     """Return whether a title means a point in time.
 
@@ -262,8 +281,10 @@ def is_activity(title: str) -> bool:
 
     >>> [is_activity(title) for title in ("comm", "MPI", "halo exchange", "MPI ranks", "comm size")]
     [True, True, True, False, False]
+    >>> [is_activity(title) for title in ("solve_ms", "t_io", "comm time", "time (ms)")]
+    [True, True, True, False]
     """
-    words = {*plain(title).split()}
+    words = {*plain(title).split()} - _UNITS
     return bool(words) and words <= _ACTIVITIES
 
 

@@ -82,6 +82,29 @@ def _listed(titles: Sequence[str]) -> str:
     return ", ".join(titles if few else [*titles[: _MOST_LISTED - 1], "...", titles[-1]])
 
 
+def with_titles_in_rows(grid: Grid) -> Grid:
+    """Return a table with one row per scale, if its titles are scales and its rows quantities.
+
+    As in ``np,1,2,4`` above ``time (s),100,51,26``: the first title names workers, the others are
+    rising whole numbers, and a row is a time or a part of it.
+    """
+    first, *others = grid.columns
+    scales = [title.strip() for title in others]
+    if len(others) < _FEWEST_SCALES or not scale_name(first) or not all(map(str.isdecimal, scales)):
+        return grid
+    names = [str(cell).strip() for cell in grid.columns[first]]
+    numbers = [*map(int, scales)]
+    is_known = any(is_cost(name) or is_activity(name) for name in names)
+    if not is_known or numbers != sorted({*numbers}) or len({first, *names}) <= len(names):
+        return grid
+    columns: dict[str, Sequence[object]] = {first: scales}
+    for row, name in enumerate(names):
+        columns[name] = [grid.columns[title][row] for title in others]
+    layout = {**grid.layout, "rows": f"{len(names)}, each with one quantity at all scales"}
+    lines = np.repeat(grid.lines[:1], len(others))
+    return replace(grid, columns=columns, lines=lines, layout=layout)
+
+
 def may_be_wide(titles: Sequence[str]) -> bool:
     """Return whether titles are those of one column per repetition or per scale.
 

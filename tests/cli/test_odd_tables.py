@@ -1,0 +1,162 @@
+"""Tables in odd but ordinary shapes: what they say, or a question whose option works."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from callpath_modeler import loading
+from callpath_modeler.errors import InputError
+
+ROWS = [(1, 120.0), (2, 61.5), (4, 32.0), (8, 17.2), (16, 10.1), (32, 7.3)]
+SCALES, TIMES = ([*each] for each in zip(*ROWS, strict=True))
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="runs.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def lines(head, row, rows=ROWS):
+    return "\n".join([head, *(row(p, t) for p, t in rows), ""])
+
+
+def paths(experiment):
+    return [experiment.tree.path(row) for row in range(len(experiment.tree))]
+
+
+def times(experiment):
+    return experiment.columns[experiment.metric().name].total.tolist()
+
+
+SHAPES = {
+    "transposed": "np," + ",".join(map(str, SCALES)) + "\ntime (s)," + ",".join(map(str, TIMES)),
+    "decimal commas with units": lines(
+        "| Kerne | Zeit |\n|--|--|", lambda p, t: f"| {p} | {str(t).replace('.', ',')} s |"
+    ),
+    "a row of units with dashes": lines("Ranks\tTime\n[-]\t[s]", lambda p, t: f"{p}\t{t}"),
+    "columns in JSON": json.dumps({"ranks": SCALES, "time": TIMES}),
+    "sides of a grid of processes": "px,py,time (s)\n1,1,120.0\n2,1,61.5\n2,2,32.0\n4,2,17.2\n"
+    "4,4,10.1\n8,4,7.3\n",
+    "parts with units behind an underscore": lines(
+        "ranks,init_ms,solve_ms", lambda p, t: f"{p},2000,{round(1000 * t - 2000)}"
+    ),
+    "merged cells": "alg,ranks,time\nquick,1,120.0\n,2,61.5\n,4,32.0\n,8,17.2\n,16,10.1\n,32,7.3\n",
+}
+ENDINGS = {"columns in JSON": "json", "decimal commas with units": "md",
+           "a row of units with dashes": "tsv"}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_gives_the_same_run_times(write, shape):
+    experiment = loading.load(write(SHAPES[shape], f"runs.{ENDINGS.get(shape, 'csv')}"))
+    (parameter,) = experiment.parameters
+    assert [*parameter.values] == SCALES
+    assert times(experiment) == pytest.approx(TIMES)
+    assert experiment.metric().unit == "s"
+
+
+def test_merged_cells_never_pool_cases(write):
+    text = "alg,ranks,time\nquick,1,120\n,2,61\n,4,32\nheap,1,150\n,2,80\n,4,42\n"
+    parts = loading.load_parts([write(text)], loading.LoadOptions())
+    assert {case: times(part) for (_, case), part in parts.items()} == {
+        "quick": [120, 61, 32],
+        "heap": [150, 80, 42],
+    }
+
+
+def test_an_empty_note_is_not_the_one_above(write):
+    experiment = loading.load(write("note,ranks,time\nwarm,1,120\n,2,61\n,4,32\n"))
+    assert [run.metadata.get("note") for run in experiment.runs] == ["warm", "", ""]
+
+
+def test_versions_in_numbers_are_cases(write, run):
+    text = lines("version,ranks,time", lambda p, t: f"1.1,{p},{t}\n1.2,{p},{0.9 * t}")
+    parts = loading.load_parts([write(text)], loading.LoadOptions())
+    assert [case for _, case in parts] == ["1.1", "1.2"]
+    path = write(json.dumps([{"version": v, "ranks": p, "time": t / v} for p, t in ROWS
+                             for v in (1, 2)]), "runs.json")  # fmt: skip
+    assert [case for _, case in loading.load_parts([path], loading.LoadOptions())] == ["1", "2"]
+    assert "7.30 s" in run("rank", path, "--target", "32", "--case", "1").out
+    constant = loading.load(write(lines("version,ranks,time", lambda p, t: f"3,{p},{t}"), "c.csv"))
+    assert [each.name for each in constant.parameters] == ["p"]
+
+
+def test_callers_by_name_make_call_paths(write):
+    text = lines(
+        "function,caller,np,time (exc)",
+        lambda p, t: (
+            f"main,,{p},{t}\nsolve,main,{p},{t / 2}\nio,main,{p},1\n"
+            f"MPI_Send,solve,{p},2\nMPI_Send,io,{p},0.5"
+        ),
+    )
+    experiment = loading.load(write(text))
+    assert paths(experiment) == [
+        "main", "main/solve", "main/solve/MPI_Send", "main/io", "main/io/MPI_Send",
+    ]  # fmt: skip
+    assert experiment.values("time")[:, 0].tolist() == [120, 60, 2, 1, 0.5]
+    unclear = text + "x,solve,1,1\nx,io,1,1\ny,x,1,1\n"
+    with pytest.raises(InputError, match="the callers of 'x' are not known: solve, io"):
+        loading.load(write(unclear))
+
+
+def test_stages_and_components_are_parts_of_one_program(write):
+    text = lines("stage,np,time", lambda p, t: f"read,{p},{t / 4}\ncompute,{p},{3 * t / 4}")
+    experiment = loading.load(write(text))
+    assert paths(experiment) == ["read", "compute"]
+    assert times(experiment) == pytest.approx(TIMES)
+
+
+def test_several_times_without_a_run_time_are_told_and_one_can_be_chosen(write, run):
+    path = write(lines("nodes,CPU time (s),GPU time (s)", lambda p, t: f"{p},{t},{t / 5}"))
+    told = run("rank", path, "--target", "32")
+    assert "CPM167" in told.err
+    chosen = run("rank", path, "--target", "32", "--time", "CPU time (s)")
+    assert "CPM167" not in chosen.err
+    assert "7.30 s" in chosen.out
+
+
+QUESTIONS = {
+    "x,y": (lambda p, t: f"{p},{t}", "7.30"),
+    "cores,JUWELS": (lambda p, t: f"{p},{t}", "7.30"),
+    "half,time": (lambda p, t: f"{p + 0.5},{t}", "7.30"),
+    "p,hours": (lambda p, t: f"{p},{t}", "7.30"),
+}
+
+
+@pytest.mark.parametrize("head", QUESTIONS)
+def test_the_option_of_a_question_works(write, run, head):
+    row, found = QUESTIONS[head]
+    path = write(lines(head, row))
+    refused = run("rank", path, "--target", "64")
+    refused.fails(3)
+    option = shlex.split(re.search(r"e\.g\. (--\S+ (?:'[^']*'|\S+));", refused.complaint)[1])
+    helped = run("rank", path, *option, "--target", "32.5" if head == "half,time" else "32")
+    assert helped.status == 0, helped.err
+    assert found in helped.out
+
+
+def test_a_rate_is_never_offered_as_a_time(write, run):
+    refused = run(
+        "rank", write(lines("nodes,GFlop/s", lambda p, t: f"{p},{1 / t}")), "--target", 64
+    )
+    refused.fails(3, "no column is called a time")
+    assert "--time" not in refused.complaint
+
+
+@pytest.mark.parametrize("name", ["runs.txt", "runs.csv"])
+def test_columns_without_titles_are_refused_with_the_remedy(write, run, name):
+    separator = "," if name.endswith("csv") else " "
+    path = write("".join(f"{p}{separator}{t}\n" for p, t in ROWS), name)
+    refused = run("rank", path, "--target", "64")
+    refused.fails(3, "the columns have no titles", "write titles above the numbers, e.g. p time")
+    path.write_text(f"p{separator}time\n{path.read_text()}")
+    assert run("rank", path, "--target", "64").status == 0
