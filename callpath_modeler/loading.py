@@ -58,6 +58,7 @@ from callpath_modeler.profile.scaling_kind import (
 )
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import (
+    GroupName,
     ReadOptions,
     assemble,
     assemble_groups,
@@ -436,7 +437,7 @@ def load_parts(
     selection = _selection_of(options)
     is_key = False
 
-    def divided(runs: list[ReadRun]) -> dict[tuple[str, str], list[ReadRun]]:
+    def divided(runs: list[ReadRun]) -> dict[GroupName, list[ReadRun]]:
         nonlocal is_key
         chosen = selection.by_metadata(runs)
         refuse_several_tools(chosen)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -79,8 +79,8 @@ from callpath_modeler.units import counted, percent
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-_Name = TypeVar("_Name", str, tuple[str, str])
-"""Name of a group of runs."""
+GroupName = tuple[str, str]
+"""Value of the group of runs, and name of the case; "" = there is one."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))
 """Translation that removes digits."""
 _ZERO = re.compile(r"(?<![0-9.])0(?![0-9.])")
@@ -193,9 +193,9 @@ def assemble(
         registry,
         options,
         progress,
-        groups=lambda read: {"": select(read) if select else read},
+        groups=lambda read: {("", ""): select(read) if select else read},
     )
-    return found[""]
+    return found["", ""]
 
 
 def assemble_groups(
@@ -204,8 +204,8 @@ def assemble_groups(
     options: ReadOptions,
     progress: Progress | None = None,
     *,
-    groups: Callable[[list[ReadRun]], Mapping[_Name, list[ReadRun]]],
-) -> dict[_Name, Experiment]:
+    groups: Callable[[list[ReadRun]], Mapping[GroupName, list[ReadRun]]],
+) -> dict[GroupName, Experiment]:
     """Read profiles and return one experiment for each group of runs.
 
     A group whose runs do not belong together is left out, with a finding about the others.
@@ -240,19 +240,19 @@ def assemble_groups(
 
 
 def _experiments_of(
-    groups: Mapping[_Name, list[ReadRun]], options: ReadOptions, findings: Sequence[Finding]
-) -> dict[_Name, Experiment]:
+    groups: Mapping[GroupName, list[ReadRun]], options: ReadOptions, findings: Sequence[Finding]
+) -> dict[GroupName, Experiment]:
     """Return the experiment of each group; one with an error is left out, if others have none."""
     if len(groups) < 2:
         return {name: _experiment_of(runs, options, [*findings]) for name, runs in groups.items()}
-    found: dict[_Name, Experiment] = {}
+    found: dict[GroupName, Experiment] = {}
     errors: list[CallpathModelerError] = []
     left_out: list[Finding] = []
     for name, runs in groups.items():
         try:
             found[name] = _experiment_of(runs, options, [*findings])
         except (DataError, UsageError) as error:
-            shown = printable(name if isinstance(name, str) else "/".join(filter(None, name)))
+            shown = printable("/".join(filter(None, name)))
             errors.append(type(error)(f"{shown}: {error.message}", hint=error.hint))
             left_out.append(Finding("CPM101", f"case {shown}", error.message, len(runs)))
     if errors and (options.strict or not found):
