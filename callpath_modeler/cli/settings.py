@@ -51,7 +51,6 @@ _APART: Mapping[str, frozenset[str]] = {
     "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
     "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
     "report": frozenset({"top"}),  # charts
-    "watch_add": frozenset({"time"}),  # when a commit was run
     "why": frozenset({"metric", "inclusive", "exclusive"}),  # causes are of exclusive times
     "guidelines": frozenset({"fail_on"}),  # verdicts
     "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts

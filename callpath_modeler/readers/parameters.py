@@ -134,7 +134,7 @@ def _refused_scale(
     if source is None:
         is_pattern = any(run.file.is_explicit and not run.file.from_manifest for run in runs)
         source = "name" if is_pattern and _is_sample(runs, []) else own
-    if source == own or (source != "name" and _equals_processes(runs, source)):
+    if source == own or (source.startswith(COLUMN) and _equals_processes(runs, source)):
         return []
     return [Finding(SCALE_REFUSED, path, f'p "{source}"')]
 

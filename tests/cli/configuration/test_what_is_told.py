@@ -188,7 +188,7 @@ def test_the_reference_says_which_keys_a_file_beside_profiles_may_set():
         if key not in ELSEWHERE
     }
     assert {key for key, option in known.items() if describes(option)} == {
-        "name", "scaling", "param", "unit", "define", "metric",
+        "name", "scaling", "param", "unit", "define", "metric", "drop", "time_column", "repetition",
     }  # fmt: skip
 
 
