@@ -81,7 +81,7 @@ class SourceReading:
                  f"--unit {shell_word(f'{printable(name)}=ms')}")
                 for name, unit in assumed.items()
             ),
-            ("scaling", kind, reason, "--scaling weak, --scaling strong"),
+            ("scaling", kind, reason, _other_scalings(kind)),
         ]  # fmt: skip
 
     def _cases(self) -> Row:
@@ -91,8 +91,8 @@ class SourceReading:
         keys = ", ".join(case_keys(self.first.findings)) or self._keys_of_cases()
         more = f", and {len(names) - _MOST_CASES} more" if len(names) > _MOST_CASES else ""
         shown = ", ".join(printable(name) or NO_VALUE for name in names[:_MOST_CASES])
-        reason = f"words tell runs of one scale apart{keys and f': {keys}'}"
-        return f"{len(names)}: {shown}{more}", reason, f"--case {shell_word(names[0])}"
+        reason = f"{keys or 'words'} tell runs of one scale apart: {shown}{more}"
+        return str(len(names)), reason, f"--case {shell_word(names[0])}"
 
     def _keys_of_cases(self) -> str:
         return ", ".join(role.title for role in self.columns if role.use == "case")
@@ -108,7 +108,8 @@ class SourceReading:
             return f"{number} of each scale", f"column {told.title}: {told.reason}", told.option
         if in_names is not None:
             reason = f"{in_names.name} in {in_names.place} {in_names.reason}"
-            return f"{number} of each scale", reason, "--name PATTERN"
+            option = f"--param {shell_word(in_names.name)}=name"
+            return f"{number} of each scale", reason, option
         if most == 1:
             return "none", "each scale was run once", ""
         return f"{number} of each scale", "runs of one scale that nothing else tells apart", ""
@@ -149,6 +150,11 @@ class SourceReading:
                     text = f"{{ from = {text} }}"
                 lines.append(f"{name} = {f'[{text}]' if key in _LISTS else text}")
         return "\n".join(lines[1:]) + "\n" if lines else ""
+
+
+def _other_scalings(kind: str) -> str:
+    """Return the options that choose another kind of scaling."""
+    return ", ".join(f"--scaling {each}" for each in TOLD_SCALINGS if each != kind)
 
 
 def _is_repetition(number: RunNumber) -> bool:

@@ -135,6 +135,7 @@ def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnR
         is_time = metric.unit == "s" or title == grid.time
         own = ("time_column", title) if is_time else ("metric", metric.name)
         setting = () if title in grid.derived else ("defaults", *own)
-        option = f"--drop {shell_word(shown)}"
+        has_others = len(layout.values) > 1
+        option = f"--drop {shell_word(shown)}" if has_others else ""
         return ColumnRole(shown, "default metric", reason, option, setting)
     return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -168,6 +169,8 @@ def test_cases_of_a_folder_are_explained(tmp_path, run):
     write_tables(tmp_path, few(), "{a}-{i}-p{p}-r{r}")
     answer = explained(run, tmp_path)
     (cases,) = (row for row in answer["properties"] if row["name"] == "cases")
-    assert cases["read_as"].startswith("4: ")
-    assert cases["change_with"].startswith("--case ")
+    assert cases["read_as"] == "4"
+    assert cases["because"].startswith("words tell runs of one scale apart: ")
+    option = shlex.split(cases["change_with"])
+    assert run("rank", tmp_path, "--target", "64", *option).status == 0
     assert roles(answer)
