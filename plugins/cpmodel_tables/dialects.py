@@ -18,6 +18,8 @@ _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _MOST_LINES = 200
 """Number of lines that tell the dialect."""
 _MOST_HEADING = 10
+_BETWEEN_TABLES = 2
+"""Number of blank lines that separate tables of gnuplot."""
 _LONGEST = 1 << 16
 
 Row = tuple[list[str], int]
@@ -149,16 +151,28 @@ def further_tables(
         return [number for number, titles in _titles_in_bars(below) if is_table(titles)]
     if dialect.titles is None:
         return []
-    found, has_rows = [], False
+    found, has_rows, blanks = list[int](), False, 0
+    is_spaced = dialect.delimiter == " "
     for number, line in numbered:
         is_comment = line.lstrip().startswith(("#", "%"))
+        is_row = not (is_comment or not line.strip())
         if is_comment and has_rows:
             text = line.strip().lstrip("#% ")
-            titles = _words(text) if dialect.delimiter == " " else _fields(text, dialect.delimiter)
-            if titles == [*dialect.titles]:
+            titles = _words(text) if is_spaced else _fields(text, dialect.delimiter)
+            if _are_further(titles, dialect.titles):
                 found.append(number)
-        has_rows = has_rows or not (is_comment or not line.strip())
+                blanks = 0
+        elif is_row and has_rows and is_spaced and blanks >= _BETWEEN_TABLES:
+            found.append(number)
+        blanks = 0 if is_row else blanks + (not line.strip())
+        has_rows = has_rows or is_row
     return found
+
+
+def _are_further(titles: list[str], known: tuple[str, ...]) -> bool:
+    """Return whether a comment has the titles of a further table: as many, and one of the first."""
+    is_one = len(titles) == len(known) and not any(map(_is_number, titles))
+    return is_one and bool({*titles} & {*known})
 
 
 def _titles_in_bars(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:

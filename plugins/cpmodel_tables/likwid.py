@@ -18,7 +18,7 @@ from cpmodel_tables.results import PROCESSES, THREADS, Results
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, opened_lines
 
-_SIGN = re.compile(r"\s*(?:STRUCT,Info,|TABLE,(?:Region [^,]*,)?Group \d+ (?:Raw|Metric))")
+_SIGN = re.compile(r"^TABLE,(?:Region [^,]*,)?Group \d+ (?:Raw|Metric)", re.MULTILINE)
 _TABLE = re.compile(r"TABLE,(?:Region (?P<region>[^,]*),)?Group (?P<group>\d+) (?P<kind>[^,]*),")
 _TITLES = frozenset({"Event", "Metric", "Region Info"})
 _THREAD = re.compile(r"(?:HWThread|Core) \d+|[^:\s]+:(?P<rank>\d+):\d+")
@@ -30,8 +30,8 @@ _LONGEST = 100_000
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text is output of LIKWID, by its beginning."""
-    return bool(_SIGN.match(text))
+    """Return whether a text is output of LIKWID; that of the program may stand above."""
+    return bool(_SIGN.search(text))
 
 
 @dataclass(slots=True)

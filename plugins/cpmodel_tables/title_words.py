@@ -90,6 +90,8 @@ _ACTIVITIES = frozenset(
 """Titles of parts of the run time, also without a unit."""
 _UNITS = frozenset({"time", "times", "t", "s", "sec", "secs", "seconds", "ms", "us", "ns"})
 """Words beside the name of a part of the run time."""
+_WHOLE_UNITS = frozenset({"minutes", "mins", "hours", "hrs", "milliseconds", "microseconds"})
+"""Titles of times that name nothing but the unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})
 _PARTIAL = frozenset(
     {
@@ -217,11 +219,15 @@ def is_cost(title: str) -> bool:
 
 
 def unit_of_time(title: str) -> str:
-    """Return the unit of time in the brackets of a title, or ``""``.
+    """Return the unit of time in the brackets of a title, or that is the title, or ``""``.
 
     >>> unit_of_time("Time Expended(ms.)"), unit_of_time("time [h]"), unit_of_time("grid [cells]")
     ('ms', 'h', '')
+    >>> unit_of_time("Hours"), unit_of_time("node hours")
+    ('hours', '')
     """
+    if plain(title) in _WHOLE_UNITS:
+        return plain(title)
     notes = (note.strip(" ()[]").lower().rstrip(".") for note in _BRACKETS.findall(title))
     return next((note for note in notes if note in TIMES and note not in {"m", "d"}), "")
 
@@ -250,6 +256,8 @@ def _place_of_cost(title: str, words: set[str]) -> Place:
         return Place.AVERAGE
     if words & _OF_PROCESSORS:
         return Place.OF_PROCESSORS
+    if plain(title) in _WHOLE_UNITS:
+        return Place.TIME
     if words & (_TOTALS - {"duration"}) or {"run", "time"} <= words or {"solution"} <= words:
         return Place.TOTAL
     named = _BRACKETS.sub("", title)

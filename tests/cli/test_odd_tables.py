@@ -10,6 +10,7 @@ import pytest
 
 from callpath_modeler import loading
 from callpath_modeler.errors import InputError
+from callpath_modeler.readers.base import ColumnChoices
 
 ROWS = [(1, 120.0), (2, 61.5), (4, 32.0), (8, 17.2), (16, 10.1), (32, 7.3)]
 SCALES, TIMES = ([*each] for each in zip(*ROWS, strict=True))
@@ -128,7 +129,7 @@ QUESTIONS = {
     "x,y": (lambda p, t: f"{p},{t}", "7.30"),
     "cores,JUWELS": (lambda p, t: f"{p},{t}", "7.30"),
     "half,time": (lambda p, t: f"{p + 0.5},{t}", "7.30"),
-    "p,hours": (lambda p, t: f"{p},{t}", "7.30"),
+    "p,Dauer": (lambda p, t: f"{p},{t}", "7.30"),
 }
 
 
@@ -160,3 +161,27 @@ def test_columns_without_titles_are_refused_with_the_remedy(write, run, name):
     refused.fails(3, "the columns have no titles", "write titles above the numbers, e.g. p time")
     path.write_text(f"p{separator}time\n{path.read_text()}")
     assert run("rank", path, "--target", "64").status == 0
+
+
+BLOCKS = {
+    "other titles": "# p t_weak\n",
+    "the same titles": "# p t\n",
+    "two blank lines": "\n\n",
+}
+
+
+@pytest.mark.parametrize("between", BLOCKS)
+def test_a_second_block_of_gnuplot_is_not_pooled_with_the_first(write, run, between):
+    rows = "".join(f"{p} {t}\n" for p, t in ROWS)
+    path = write(f"# p t\n{rows}{BLOCKS[between]}{rows.replace('.', '0.')}", "runs.dat")
+    refused = run("rank", path, "--target", "64", "--time", "t")
+    refused.fails(3, "2 tables of measurements", "write each table to a file of its own")
+
+
+def test_a_title_that_is_a_unit_is_the_time_in_it(write):
+    experiment = loading.load(write(lines("gpus,Hours", lambda p, t: f"{p},{t}")))
+    assert times(experiment) == pytest.approx([3600 * t for t in TIMES])
+    told = loading.ReadOptions(columns=ColumnChoices(time="Hours"))
+    experiment = loading.load(write(lines("gpus,time,Hours", lambda p, t: f"{p},1,{t}")),
+                              loading.LoadOptions(told))  # fmt: skip
+    assert times(experiment) == pytest.approx([3600 * t for t in TIMES])

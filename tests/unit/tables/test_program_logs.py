@@ -296,6 +296,15 @@ def test_likwid_without_regions_measures_the_whole_program(tmp_path):
     assert experiment.values("INSTR_RETIRED_ANY").tolist() == [[10.0]]
 
 
+def test_output_of_the_program_may_stand_above_that_of_likwid(series):
+    (path,) = series(PROGRAMS["LIKWID"], (4,))
+    alone = loaded([path]).values("time").tolist()
+    text = path.read_text().replace("STRUCT", "-----\nCPU type:\tXeon\nsolved, 12, 14\nSTRUCT", 1)
+    path = path.with_name("slurm.out")
+    path.write_text(text)
+    assert loaded([path]).values("time").tolist() == alone
+
+
 def test_likwid_of_several_processes_is_the_mean_over_them(tmp_path):
     path = tmp_path / "run.csv"
     path.write_text(
