@@ -150,13 +150,14 @@ class _Delimited:
         for place, first in enumerate(kept):
             if not rows[first][0].startswith("#"):
                 refuse_many(self._path, len(rows[first]))
-                self._titles = [csv_text(title.strip()) for title in rows[first]]
+                below = rows[kept[place + 1]] if place + 1 < len(kept) else []
+                self._titles, headers = _titles_of([*map(str.strip, rows[first])], below)
                 self._header = lines[first]
                 _refuse_untitled(self._path, self._titles)
                 # Aligned columns pad their texts with blanks.
                 self._is_padded = any(title != title.strip() for title in rows[first])
                 refuse_twice(self._path, self._titles)
-                return kept[place + 1 :]
+                return kept[place + headers :]
         return []
 
     def grid(self, dialect: Dialect, choices: ColumnChoices | None) -> Grid:
@@ -194,6 +195,29 @@ class _Delimited:
             f"{self._path}: line {lines[k]}: {len(rows[k])} fields, but the header has {wanted}",
             hint="put text that contains the delimiter in quotes",
         )
+
+
+def _titles_of(first: Sequence[str], below: Sequence[str]) -> tuple[list[str], int]:
+    """Return the titles, and the number of their rows: two, if the first row repeats a title.
+
+    Further columns without a title get blanks as titles, so that they differ.
+    """
+    number = 1
+    titles = [*first]
+    texts = [cell.strip() for cell in below]
+    repeats = len({*titles}) < len(titles) and len(texts) == len(titles)
+    if repeats and any(texts) and all(as_numbers([text]) is None for text in filter(None, texts)):
+        above = ""
+        for k, title in enumerate(titles):
+            above = title or (above if texts[k] else "")
+            titles[k] = " ".join(filter(None, (above, texts[k])))
+        number = 2
+    blanks = 0
+    for k, title in enumerate(titles):
+        if not title:
+            titles[k] = " " * blanks
+            blanks += 1
+    return [csv_text(title) for title in titles], number
 
 
 def _refuse_untitled(path: Path, titles: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from callpath_modeler.numerals import decimal_of
 
 _DELIMITERS = (",", "\t", ";", "|")
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
+_EMPHASIS = re.compile(r"`|\*\*")
 _RULE = frozenset("-+=|: \t")
 _WIDE_GAP = re.compile(r"\s{2,}|\t")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
@@ -190,7 +191,7 @@ def _is_rule(text: str) -> bool:
 def _cells(text: str) -> list[str]:
     text = text[1:].removesuffix("|") if text.startswith("|") else text
     cells = (cell.strip() for cell in text.replace("\\|", "\0").split("|"))
-    return [cell.replace("\0", "|").strip("*`") for cell in cells]
+    return [_EMPHASIS.sub("", cell).replace("\0", "|").strip("*") for cell in cells]
 
 
 def _first_in_bars(lines: list[str], is_table: Callable[[list[str]], bool]) -> int:

@@ -20,6 +20,8 @@ from cpmodel_tables.text_columns import TextColumns, texts_of
 from cpmodel_tables.title_words import plain, scale_name
 
 _OF_RESULTS = frozenset({"growth", "model"})
+_BARE_COUNTS = frozenset({"count", "number", "num", "quantity", "instances"})
+"""Titles that do not say what they count; beside a time, it may be the workers."""
 _FILLED = 0.5
 """At each setting of the parameters, more than this share of the call paths must have a row."""
 
@@ -114,11 +116,11 @@ def _layout(grid: Grid, search: _Search, rising: str | None) -> TableLayout:
     repetition = grid.repetition or search.take(words.REPETITION_TITLES, numeric=True)
     told = [title for title in grid.parameters if title in search.free]
     numeric = [title for title in _without(search.free, told) if search.is_numeric(title)]
-    scales = [title for title in search.free if search.is_scale(title)]
+    scales = [t for t in search.free if search.is_scale(t) and (t in numeric or is_processes(t))]
     scales = scales or ([rising] if rising else [])
     texts = search.take_texts([title for title in scales if title in numeric] or told)
     numeric = [title for title in numeric if title in search.free]
-    values, parameters = search.values(metric, numeric), told
+    values, parameters = search.values(metric, _without(numeric, [rising or ""])), told
     if not told:
         rest = _without(numeric, values)
         parameters, others = search.parameters(rest, values, texts.callpath, rising)
@@ -351,6 +353,7 @@ class _Search:
         if self.has_scale():
             return []
         costs = [t for t in self.free if words.is_cost(t) or t == self.grid.time]
+        costs = [title for title in costs if self.free[title] not in _BARE_COUNTS]
         costs = [title for title in costs if self.grid.is_numeric(title)]
         passed = {*words.REPETITION_TITLES, *words.RUNS, *words.NOTES}
         others = [t for t in self.free if t not in costs and self.grid.is_numeric(t)]

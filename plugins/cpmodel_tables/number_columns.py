@@ -18,6 +18,12 @@ from cpmodel_tables.notations import (
 from cpmodel_tables.title_words import is_cost, scale_name
 
 _UNIT = re.compile(r"[A-Za-zµ%#/]{0,12}")
+_FAILURES = frozenset(
+    {"timeout", "timed out", "time out", "oom", "out of memory", "failed", "fail", "failure", "dnf",
+     "did not finish", "crash", "crashed", "error", "err", "killed", "cancelled", "canceled",
+     "aborted", "n.d.", "not run", "missing", "pending"}
+)  # fmt: skip
+"""Words in place of the time of a run that did not end."""
 _WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
 _FIRST = 100
@@ -34,6 +40,10 @@ def with_numbers(grid: Grid) -> Grid:
     for title in grid.columns:
         _refuse_unclear_points(grid, title)
     texts = [title for title in grid.columns if grid.parsed(title) is None]
+    if not texts:
+        return grid
+    grid = _without_words_of_failure(grid, texts)
+    texts = [title for title in texts if grid.parsed(title) is None]
     if not texts:
         return grid
     point = any(
@@ -66,6 +76,22 @@ def with_numbers(grid: Grid) -> Grid:
     listed = "; ".join(f"{each} in {', '.join(titles)}" for each, titles in notations.items())
     layout = {**grid.layout, "numbers": listed}
     return replace(grid, columns=columns, units=units, layout=layout)
+
+
+def _without_words_of_failure(grid: Grid, titles: Sequence[str]) -> Grid:
+    """Return a table whose times have no words such as ``timeout``: these runs have no time."""
+    columns = dict(grid.columns)
+    for title in titles:
+        cells = grid.columns[title]
+        is_time = title == grid.time or is_cost(title)
+        if is_time and any(map(_is_failure, cells)) and not all(map(_is_failure, cells)):
+            columns[title] = [None if _is_failure(cell) else cell for cell in cells]
+    changed = any(columns[title] is not grid.columns[title] for title in titles)
+    return replace(grid, columns=columns) if changed else grid
+
+
+def _is_failure(cell: object) -> bool:
+    return isinstance(cell, str) and cell.strip().lower() in _FAILURES
 
 
 def _refuse_unclear_points(grid: Grid, title: str) -> None:

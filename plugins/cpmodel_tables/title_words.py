@@ -17,7 +17,7 @@ REGIONS = ("path", "region", "function", "routine", "kernel", "name", "node", "c
 LIKE_REGIONS = frozenset(
     {*REGIONS, "timer", "subroutine", "procedure", "call", "variable", "kernel name", "operation",
      "function name", "phase", "section", "routine name", "region name", "collective", "task",
-     "stage", "component", "module"}
+     "stage", "component", "module", "loop"}
 )  # fmt: skip
 """Titles of texts that end a call path, which may begin in the columns before."""
 METRICS = ("metric", "metric name", "counter")

@@ -147,22 +147,24 @@ def _is_repeated(stem: str) -> bool:
 
 
 def _scales(grid: Grid) -> _Group | None:
-    titles, numbers, names = [], [], set()
+    titles, numbers, names, name = [], [], set(), ""
     for title in grid.columns:
         parts = _SCALE.fullmatch("".join(title.split()))
         word = (parts[1] or parts[3]) if parts else ""
-        name = "p" if not word else scale_name(word)
-        if parts and name and not (parts[1] and parts[3]) and grid.is_numeric(title):
+        own = "p" if not word else scale_name(word)
+        if parts and own and not (parts[1] and parts[3]) and grid.is_numeric(title):
             titles.append(title)
             numbers.append(int(parts[2]))
-            names.add(name)
+            names.add(own.removesuffix("s"))  # 1 core, 2 cores
+            name = own
     others = [title for title in grid.columns if title not in titles]
     is_known = any(scale_name(title) or is_cost(title) for title in others)
     rises = numbers == sorted({*numbers}) and all(number > 0 for number in numbers)
     if len(titles) < _FEWEST_SCALES or is_known or not rises or len(names) > 1 or not others:
         return None
-    (name,) = names
-    return None if name in others or VALUE in others else _Group(titles, numbers, VALUE, name)
+    if name in others or VALUE in others:
+        return None
+    return _Group(titles, numbers, VALUE, name)
 
 
 @dataclass(frozen=True, slots=True)

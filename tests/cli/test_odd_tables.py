@@ -50,9 +50,18 @@ SHAPES = {
     "parts with units behind an underscore": lines(
         "ranks,init_ms,solve_ms", lambda p, t: f"{p},2000,{round(1000 * t - 2000)}"
     ),
+    "two rows of titles": lines("ranks,time,time\n,mean,std", lambda p, t: f"{p},{t},{t / 100}"),
+    "empty columns of a spreadsheet": lines("ranks;time;;", lambda p, t: f"{p};{t};;") + ";;;\n",
+    "emphasis": lines("| **Ranks** | Time |\n|--|--|", lambda p, t: f"| **{p}** | `{t}` s |"),
+    "a bare count of named workers": lines("GPU,count,time", lambda p, t: f"A100,{p},{t}"),
+    "one column per scale with its unit": "size,"
+    + ",".join(f"{p} core{'s' * (p > 1)}" for p in SCALES)
+    + "\n100,"
+    + ",".join(map(str, TIMES))
+    + "\n",
     "merged cells": "alg,ranks,time\nquick,1,120.0\n,2,61.5\n,4,32.0\n,8,17.2\n,16,10.1\n,32,7.3\n",
 }
-ENDINGS = {"columns in JSON": "json", "decimal commas with units": "md",
+ENDINGS = {"columns in JSON": "json", "emphasis": "md", "decimal commas with units": "md",
            "a row of units with dashes": "tsv"}  # fmt: skip
 
 
@@ -72,6 +81,14 @@ def test_merged_cells_never_pool_cases(write):
         "quick": [120, 61, 32],
         "heap": [150, 80, 42],
     }
+
+
+@pytest.mark.parametrize("word", ["timeout", "OOM", "FAILED", "DNF"])
+def test_a_word_of_failure_is_no_time_and_the_others_stay(write, run, word):
+    path = write(lines("ranks,time", lambda p, t: f"{p},{word if p == 4 else t}"))
+    experiment = loading.load(path)
+    assert experiment.points("p").tolist() == [p for p in SCALES if p != 4]
+    assert "CPM101" in run("rank", path, "--target", "64").err
 
 
 def test_an_empty_note_is_not_the_one_above(write):
