@@ -448,8 +448,15 @@ def _settled(
 def without_repeats(files: Sequence[RunFile], findings: list[Finding]) -> list[RunFile]:
     """Return every profile once; one that is given twice is a finding."""
     seen: dict[Path, RunFile] = {}
+    folders: dict[Path, Path] = {}
     for file in files:
-        place = file.path.resolve()
+        folder, name = file.path.parent, file.path.name
+        if file.path.is_symlink() or name in {"", ".."}:
+            place = file.path.resolve()
+        else:
+            if folder not in folders:
+                folders[folder] = folder.resolve()
+            place = folders[folder] / name
         if place in seen:
             findings.append(Finding("CPM122", str(file.path), "given twice, used once"))
         seen.setdefault(place, file)

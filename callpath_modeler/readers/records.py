@@ -357,7 +357,9 @@ def _columns(
 ) -> Iterator[_Column]:
     """Yield the exclusive values of each metric, in order of the first title."""
     # Call paths that occur only as callers of others.
-    only_named = np.setdiff1d(np.arange(len(tree)), row)
+    is_only_named = np.ones(len(tree), np.bool_)
+    is_only_named[row] = False
+    only_named = np.flatnonzero(is_only_named)
 
     def values(k: int, title: Title) -> FloatArray:
         mine = (records.title == k) & ~np.isnan(records.values)

@@ -270,8 +270,12 @@ class Registry:
         if not (path.is_file() or path.is_dir()):
             return best, surest
         for reader in self.readers:
-            with naming_the_reader(reader, path):
+            try:
                 sure = reader.match(path)
+            except Exception:
+                # A context for each reader takes longer than most answers.
+                with naming_the_reader(reader, path):
+                    raise
             if sure > surest:
                 best, surest = reader, sure
             if surest == Match.CONTENT:

@@ -89,6 +89,7 @@ class Title:
     is_assumed: bool = field(default=False, repr=False)
 
 
+@lru_cache(maxsize=_MOST_TITLES)
 def read_title(title: str, unit: str | None = None) -> Title:
     """Return the parts of a title.
 
