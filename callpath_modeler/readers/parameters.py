@@ -98,8 +98,9 @@ def settle_parameters(
     refused = _refused_scale(runs, sources, scale_beside) if keeps_scale else []
     if refused:
         sources = {**sources, "p": FROM_PROFILE["p"]}
-    taken = {source.removeprefix(COLUMN) for source in sources.values() if COLUMN in source}
-    sources = {**dict.fromkeys(taken, NOT_USED), **sources}
+    taken = (source.removeprefix(COLUMN) for source in sources.values() if COLUMN in source)
+    # The order of the sources is that of the parameters, so it is no order of a set.
+    sources = {**sources, **{name: NOT_USED for name in taken if name not in sources}}
     sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)

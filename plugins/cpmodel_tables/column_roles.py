@@ -134,7 +134,11 @@ def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnR
     if metric.name == default:
         is_time = metric.unit == "s" or title == grid.time
         own = ("time_column", title) if is_time else ("metric", metric.name)
-        setting = () if title in grid.derived else ("defaults", *own)
+        names = {
+            read_title(each, grid.units.get(each)).name: each for each in reversed(layout.values)
+        }
+        is_first = names.get(metric.name, title) == title
+        setting = ("defaults", *own) if is_first and title not in grid.derived else ()
         has_others = len(layout.values) > 1
         option = f"--drop {shell_word(shown)}" if has_others else ""
         return ColumnRole(shown, "default metric", reason, option, setting)

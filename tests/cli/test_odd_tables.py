@@ -202,3 +202,14 @@ def test_a_title_that_is_a_unit_is_the_time_in_it(write):
     experiment = loading.load(write(lines("gpus,time,Hours", lambda p, t: f"{p},1,{t}")),
                               loading.LoadOptions(told))  # fmt: skip
     assert times(experiment) == pytest.approx([3600 * t for t in TIMES])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_configuration_that_is_printed_for_a_shape_gives_the_same_ranking(write, run, shape):
+    path = write(SHAPES[shape], f"runs.{ENDINGS.get(shape, 'csv')}")
+    asked = ("rank", path, "--target", "64", "-f", "csv")
+    before = run(*asked)
+    told = json.loads(run("info", path, "--explain", "-f", "json").out)
+    (path.parent / "cpmodel.toml").write_text(told["cpmodel_toml"])
+    after = run(*asked)
+    assert (after.status, after.out) == (0, before.out)

@@ -90,6 +90,13 @@ def test_a_column_of_any_title_and_numbers_may_be_the_scale(write):
     assert experiment.points("p").tolist() == [p + 0.5 for p, _ in ROWS]
 
 
+def test_parameters_have_the_order_of_their_sources(write):
+    path = write("p,alpha,beta,gamma,time", lambda p, t: (p, p, 2 * p, 3 * p, t))
+    names = ["gamma", "alpha", "p", "beta"]
+    experiment = load(path, parameters={name: f"column:{name}" for name in names})
+    assert [each.name for each in experiment.parameters] == names
+
+
 def test_every_option_may_stand_in_a_configuration_file(write, run):
     path = write("p,host,trial,alpha,total", lambda p, t: (p, "ab"[p > 2], 1, t, 3 * t))
     asked = ("rank", path, "--target", "64", "-f", "json")
