@@ -12,6 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type, parse_enum
@@ -68,6 +69,7 @@ from callpath_modeler.readers.assemble import (
     without_repeats,
 )
 from callpath_modeler.readers.base import (
+    OF_COLUMNS,
     Agreement,
     ColumnReader,
     TableReading,
@@ -179,7 +181,12 @@ class LoadOptions:
 
     def of_another(self) -> LoadOptions:
         """Return the options for a second experiment, in which patterns may select nothing."""
-        return replace(self, preset=self.preset | {"--ignore", "--hide", "--case", DEFINE})
+        columns = structs.replace(self.read.columns, if_there=OF_COLUMNS)
+        return replace(
+            self,
+            read=replace(self.read, columns=columns),
+            preset=self.preset | {"--ignore", "--hide", "--case", DEFINE},
+        )
 
     def with_requirements(self) -> LoadOptions:
         """Return the options to read requirements (visits, bytes, operations) as well."""

@@ -443,6 +443,10 @@ NUMBER_OF_REPETITION = "number of the repetition"
 """Use of a column that tells repetitions apart."""
 
 
+OF_COLUMNS = frozenset({"--drop", "--time", "--repetition"})
+"""Options that name columns of tables."""
+
+
 class ColumnChoices(Struct, frozen=True):
     """Roles of columns of tables that the user states.
 
