@@ -65,7 +65,7 @@ def dialect_of(text: str, is_table: Callable[[list[str]], bool]) -> Dialect:
         return Dialect(",")
     if len(rows) > 2 and len(text) >= _LONGEST:
         rows = rows[:-1]  # the block may end within the last line
-    spaced = _spaced(lines, rows)
+    spaced = _spaced(lines, [line for line in rows if not _is_rule(line)])
     if spaced is not None:
         return spaced
     delimiter = max(_DELIMITERS, key=rows[0].count)
@@ -104,7 +104,8 @@ def rows_of(lines: Iterable[str], dialect: Dialect) -> Iterator[Row]:
         yield from _rows_in_bars(numbered, dialect.first)
     elif dialect.delimiter == " ":
         for number, line in numbered:
-            if number >= dialect.first and not line.lstrip().startswith(("#", "%")):
+            is_no_row = line.lstrip().startswith(("#", "%")) or _is_rule(line.strip())
+            if number >= dialect.first and not is_no_row:
                 yield _words(line), number
     else:
         yield from _delimited_rows(lines, dialect)
@@ -206,6 +207,8 @@ def _first_in_bars(lines: list[str], is_table: Callable[[list[str]], bool]) -> i
 
 def _spaced(lines: list[str], rows: list[str]) -> Dialect | None:
     """Return the dialect of columns that are separated by runs of spaces; None = they are not."""
+    if not rows:
+        return None
     head, *rest = rows
     body = rest or rows
     if any(delimiter in line for line in body for delimiter in ",;\t|"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
-from callpath_modeler.printable import printable, shell_word
+from callpath_modeler.printable import printable, shell_word, shortened
 from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables import title_words as words
@@ -241,6 +241,8 @@ def _refuse(grid: Grid) -> None:
             hint="write measurements with cpmodel export EXP --what values",
         )
     for title, name in names.items():
+        if scale_name(title) and not grid.is_numeric(title):
+            _refuse_counts(grid, title)
         if name not in words.LOCATIONS:
             continue
         if grid.is_numeric(title) or len({*map(str, grid.columns[title])}) != 1:
@@ -249,6 +251,18 @@ def _refuse(grid: Grid) -> None:
                 hint="a table has one value per call path and run: take the maximum or the mean "
                 "over them first",
             )
+
+
+def _refuse_counts(grid: Grid, title: str) -> None:
+    """Raise `InputError` if a column counts workers in a notation such as ``4x8``.
+
+    Otherwise, runs of several scales would be repetitions of each other.
+    """
+    cells = [*map(str, grid.columns[title])]
+    if len({*cells}) > 1 and all(cell[:1].isdigit() for cell in cells):
+        shown = shortened(repr(cells[0]), 40)
+        hint = f"write the number of workers, or omit the column: --drop {shell_word(title)}"
+        raise grid.error(0, f"{title}: {shown} is not a number", hint)
 
 
 class _Search:

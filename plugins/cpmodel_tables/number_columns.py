@@ -9,6 +9,7 @@ from dataclasses import replace
 from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.notations import (
     TIMES,
+    Written,
     groups_thousands,
     has_decimal_commas,
     is_missing,
@@ -24,6 +25,7 @@ _FAILURES = frozenset(
      "aborted", "n.d.", "not run", "missing", "pending"}
 )  # fmt: skip
 """Words in place of the time of a run that did not end."""
+_COUNT = re.compile(r"(?:([A-Za-z]{1,12})\s*=)?\s*(\d{1,9})\s*([A-Za-z ]{0,20})")
 _WITH_POINT = re.compile(r"[0-9]{1,3}\.[0-9]{3}")
 _BELOW_THOUSAND = re.compile(r"[1-9][0-9]{2}")
 _FIRST = 100
@@ -63,6 +65,8 @@ def with_numbers(grid: Grid) -> Grid:
     notations: dict[str, list[str]] = {}
     for title in texts:
         found = written_numbers(grid.columns[title], point=point or title in grouped)
+        if found is None and (scale_name(title) or title in grid.scales):
+            found = _counts_with_words(grid.columns[title])
         if found is None and (is_cost(title) or scale_name(title)):
             _refuse_unclear_commas(grid, title)
         if found is None or (found.unit == "x" and scale_name(title)):
@@ -116,6 +120,21 @@ def _refuse_unclear_points(grid: Grid, title: str) -> None:
             f"{title}: {shown!r} may be {shown.replace('.', '')} or {shown}",
             "write numbers without separators of thousands",
         )
+
+
+def _counts_with_words(cells: Sequence[object]) -> Written | None:
+    """Return the numbers of a column such as ``16 nodes`` or ``np=16``; None = it is another one.
+
+    The words beside the numbers are equal, but for the plural.
+    """
+    found = [_COUNT.fullmatch(str(cell).strip()) for cell in cells if not is_missing(cell)]
+    parts = [match for match in found if match is not None]
+    words = {((match[1] or "").lower(), match[3].lower().removesuffix("s")) for match in parts}
+    if len(parts) < len(found) or len(words) != 1 or words == {("", "")}:
+        return None
+    numbers = iter(parts)
+    values = [None if is_missing(cell) else float(next(numbers)[2]) for cell in cells]
+    return Written(values, "numbers with words")
 
 
 def _refuse_unclear_commas(grid: Grid, title: str) -> None:

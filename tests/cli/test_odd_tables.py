@@ -59,9 +59,12 @@ SHAPES = {
     + "\n100,"
     + ",".join(map(str, TIMES))
     + "\n",
+    "numbers with words": lines("ranks,time", lambda p, t: f"{p} rank{'s' * (p > 1)},{t}"),
+    "a rule below the titles": lines("ranks  time\n-----  ----", lambda p, t: f"{p:<6} {t}"),
     "merged cells": "alg,ranks,time\nquick,1,120.0\n,2,61.5\n,4,32.0\n,8,17.2\n,16,10.1\n,32,7.3\n",
 }
-ENDINGS = {"columns in JSON": "json", "emphasis": "md", "decimal commas with units": "md",
+ENDINGS = {"columns in JSON": "json", "emphasis": "md",
+           "a rule below the titles": "txt", "decimal commas with units": "md",
            "a row of units with dashes": "tsv"}  # fmt: skip
 
 
@@ -89,6 +92,14 @@ def test_a_word_of_failure_is_no_time_and_the_others_stay(write, run, word):
     experiment = loading.load(path)
     assert experiment.points("p").tolist() == [p for p in SCALES if p != 4]
     assert "CPM101" in run("rank", path, "--target", "64").err
+
+
+def test_counts_in_another_notation_are_refused_and_never_pooled(write, run):
+    text = lines("nodes,cores,time", lambda p, t: f"{p}x4,{4 * p},{t}")
+    refused = run("rank", write(text), "--target", "64")
+    refused.fails(3, "line 2: nodes: '1x4' is not a number")
+    option = shlex.split(refused.complaint.rpartition("column: ")[2])
+    assert "7.30 s" in run("rank", write(text), "--target", "128", *option).out
 
 
 def test_an_empty_note_is_not_the_one_above(write):
