@@ -112,7 +112,7 @@ class SourceReading:
             return f"{number} of each scale", reason, option
         if most == 1:
             return "none", "each scale was run once", ""
-        return f"{number} of each scale", "runs of one scale that nothing else tells apart", ""
+        return f"{number} of each scale", "runs of one scale without other differences", ""
 
     def settings(self) -> list[Setting]:
         """Return the settings that state what was found, so that nothing is inferred."""
@@ -162,7 +162,7 @@ def _is_repetition(number: RunNumber) -> bool:
 
 
 def _is_name(name: str) -> bool:
-    """Return whether a number in names has a word of its own."""
+    """Return whether a number in names stands beside a word."""
     return name != "number"
 
 
@@ -193,7 +193,7 @@ def reading_text(reading: SourceReading, source: str) -> list[str]:
     lines += [*aligned(parameter_rows(reading.first)), "", *aligned(reading.properties()), ""]
     text = reading.configuration()
     if text:
-        lines += ["# cpmodel.toml beside the data states the same:", *text.splitlines()]
+        lines += ["# as cpmodel.toml beside the data:", *text.splitlines()]
     return lines
 
 

@@ -14,7 +14,7 @@ _MOST_LISTED = 20
 
 
 def with_choices(grid: Grid, choices: ColumnChoices | None) -> Grid:
-    """Return a table without the columns that the user drops, and with the roles that he states.
+    """Return a table without dropped columns, and with the roles that the user states.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def with_choices(grid: Grid, choices: ColumnChoices | None) -> Grid:
 
 
 def _title(grid: Grid, option: str, name: str, choices: ColumnChoices) -> str | None:
-    """Return the title of a column that the user names; None = there is none."""
+    """Return the title of a column by its name on the command line; None = no such column."""
     if not name or name in grid.columns:
         return name or None
     same = [title for title in grid.columns if plain(title) == plain(name)]

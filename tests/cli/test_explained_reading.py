@@ -117,7 +117,7 @@ def test_the_lines_that_are_printed_are_a_configuration(write, run):
     path = write(joined(","))
     before = answers(run, path)
     lines = run("info", path, "--explain").out.splitlines()
-    first = lines.index("# cpmodel.toml beside the data states the same:")
+    first = lines.index("# as cpmodel.toml beside the data:")
     (path.parent / "cpmodel.toml").write_text("\n".join(lines[first:]) + "\n")
     assert answers(run, path) == before
 
