@@ -149,12 +149,11 @@ def _explain(console: Console, study: Study, output: OutputRequest) -> None:
     table = table_reading(study.sources, study.load_options, of_first=True)
     files = len({run.source.partition("[")[0] for each in parts.values() for run in each.runs})
     reading = SourceReading(parts, table, files)
-    if output.form == TABLE:
-        at_input = click.get_current_context().meta.get(STANDARD_INPUT)
-        source = "" if table is None else "-" if str(table[0]) == at_input else str(table[0])
-        output.write_lines(console, reading_text(reading, source))
-    else:
-        output.write_table(console, reading_table(reading))
+    at_input = click.get_current_context().meta.get(STANDARD_INPUT)
+    source = "" if table is None else "-" if str(table[0]) == at_input else str(table[0])
+    answer_writer(output, console)(
+        lambda _style: reading_text(reading, source), lambda: reading_table(reading)
+    )
     console.findings([each for part in parts.values() for each in part.findings])
 
 
