@@ -83,7 +83,7 @@ def compare(
     held : values of other parameters; by default those of the models, or the largest values that
         both measured
     inclusive : compare inclusive values
-    predicted : use predictions even if both ran the target at least twice
+    predicted : use predictions even if both ran the target
     confidence : confidence of intervals; at most a fraction of 1 - confidence of the differences
         that are called significant is due to chance
     aggregate : centre of repetitions, if there are no models

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from callpath_modeler.analysis.expectations.growths import growth_ideal
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, scaling_over
 from callpath_modeler.analysis.pairing import ExperimentPair, common_line, pair_up
 from callpath_modeler.analysis.predict import predict
+from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.scale_pairs import (
     expected_pairs,
     measured_line,
@@ -225,13 +227,21 @@ def _reference(
             middle = np.nan_to_num(modeling.centre(pair.base.values[:, place], runs.centre)[:, 0])
             costs[scale] = _folded(per_process(other, parameter, middle, scale), home, pair)
             measured[scale] = _folded(per_process(other, parameter, cube, scale), home, pair)
-    found: list[Fitted | None] = []
+    models = cache(partial(_models, study, name, line))
+
+    def run_time_at(scale: float) -> float:
+        """Return the run time at a scale, measured or predicted; NaN = not known."""
+        run_times, place = pair.base.run_times, np.flatnonzero(known == scale)
+        if run_times is None:
+            return float("nan")
+        if len(place):
+            return float(modeling.centre(run_times[:, place], runs.centre)[0, 0])
+        fitted = models()
+        return float("nan") if fitted is None else predicted_run_time(fitted, scale)[0]
 
     def predicted_at(scale: float) -> tuple[FloatArray, FloatArray] | None:
         """Return predicted costs at a scale; the models are made when they are first needed."""
-        if not found:
-            found.append(_models(study, name, line))
-        (fitted,) = found
+        fitted = models()
         if fitted is None:
             return None
         predicted = predict(fitted, scale)
@@ -246,7 +256,14 @@ def _reference(
     moved = float(largest[~here & (home >= 0)].sum() / whole)
     lost = float(largest[home < 0].sum() / whole)
     ideal = ReferenceIdeal(
-        source, parameter, costs, measured, moved=moved, lost=lost, predict=predicted_at
+        source,
+        parameter,
+        costs,
+        measured,
+        moved=moved,
+        lost=lost,
+        predict=predicted_at,
+        run_time_at=run_time_at,
     )
     for scale in scales:
         # The notes of the ideal name the scales that were measured here and predicted there.

@@ -263,14 +263,14 @@ class Fitted(HtmlReprMixin):
 
         The cost is measured. It is predicted if `held` has a value that was not measured.
         """
-        return self._at_point(0)
+        return self.at_point(0)
 
     def at_base(self) -> FloatArray:
         """Return the cost of each call path at `base`, as `at_smallest` does."""
-        return self._at_point(self.base_point)
+        return self.at_point(self.base_point)
 
-    def _at_point(self, point: int) -> FloatArray:
-        """Return the cost of each call path at a measured point, [call paths]."""
+    def at_point(self, point: int) -> FloatArray:
+        """Return the cost of each call path at a measured point, as `at_smallest` does."""
         if self.held == self.measured_at:
             return self.measured[:, point]
         return self.models.values(self.points[point : point + 1])[:, 0]

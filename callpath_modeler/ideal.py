@@ -55,6 +55,21 @@ class Ideal(ABC):
         del base, scale
         return None
 
+    def run_time(self, base: float, scale: float, run_time: float, cost: FloatArray) -> float:
+        """Return the expected run time at `scale`, per process.
+
+        The rest of the run time without the call paths is expected to scale as they are. Where
+        these have different factors, nothing is expected of it.
+
+        Parameters
+        ----------
+        base, scale : the smaller and the larger scale
+        run_time : run time at the base, or the sum of the call paths there
+        cost : exclusive cost per process at the base, [call paths]; there is no NaN
+        """
+        factor = self.factor(base, scale)
+        return float(self.cost(base, scale, cost).sum()) if factor is None else run_time * factor
+
     def runs(self, base: float, scale: float, runs: FloatArray) -> FloatArray | None:
         """Return the expected cost at `scale` of each run, [call paths, runs]; None = not known."""
         return self.cost(base, scale, runs)

@@ -428,7 +428,7 @@ class Study(HtmlReprMixin):
         """Return the comparison of an earlier experiment with this one.
 
         Without a target, an experiment with too few scales for models is compared as measured. A
-        target that both experiments ran at least twice is compared as measured, unless the question
+        target that both experiments ran is compared as measured, unless the question
         asks for predictions.
 
         Parameters

@@ -24,6 +24,7 @@ from callpath_modeler.analysis.answer_bands import (
     model_bands,
 )
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.node_values import NodeAnswer, NodeSums, NodeValues
 from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at, predicted_operands
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -72,8 +73,8 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
         return own
 
     @cached_property
-    def program(self) -> NodeValues:
-        """Values of the whole program, each [1]."""
+    def sum_of_all(self) -> NodeValues:
+        """Values of the sum of all call paths, each [1]."""
         own, _ = self.both(
             NodeSums(
                 lambda costs: (costs.total[None],) * 2,
@@ -82,10 +83,32 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
         )
         return own
 
+    @cached_property
+    def program_excess(self) -> Band:
+        """Excess work of the whole program with its band, [1]; NaN = not defined, or no band.
+
+        It is that of the run time. Without a run time, it is that of the sum of all call paths.
+        """
+        loss, expected = self.loss, self.expected_run_time
+        if loss is None or np.isnan(expected):
+            return self.sum_of_all.excess_band
+        value, low, high = (np.array([end * loss.of_target]) for end in self.program_total)
+        if not value[0] > 0:
+            return self.sum_of_all.excess_band
+        if self.bands is None or not self.bands.has_differences:
+            low = high = np.full(1, np.nan)
+        with np.errstate(divide="ignore"):
+            return Band(1 - expected / value, 1 - expected / low, 1 - expected / high)
+
     @property
     def total_excess(self) -> float:
         """Excess work of the whole program; NaN = not defined."""
-        return float(self.program.excess[0])
+        return float(self.program_excess.value[0])
+
+    @property
+    def imbalance_excess(self) -> float:
+        """Excess work of the run time beyond the sum of the call paths; NaN = not defined."""
+        return self.total_excess - float(self.sum_of_all.excess[0])
 
     @property
     def decides(self) -> Costs:
@@ -194,7 +217,7 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
 def measured_intervals(inputs: AnswerInputs, target: float) -> MeasuredIntervals | None:
     """Return the intervals of measured values; None = values at the target are predicted."""
     point = inputs.point(target)
-    return None if point is None else MeasuredIntervals(inputs.runs, inputs.measured, point)
+    return None if point is None else MeasuredIntervals.of(inputs.runs, inputs.measured, point)
 
 
 def has_sums_of_formula(inputs: AnswerInputs, target: float) -> bool:
@@ -209,8 +232,7 @@ def answer_at(inputs: Fitted | AnswerInputs, target: float, *, bands: bool = Tru
     Parameters
     ----------
     inputs : models, or values that were computed for other targets
-    target : value of the parameter, which may be infinite. If it was run at least twice, values are
-        measured
+    target : value of the parameter, which may be infinite. If it was run, values are measured
     bands : make bands as well, which takes far longer
 
     Raises

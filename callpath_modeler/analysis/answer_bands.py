@@ -10,7 +10,13 @@ from msgspec import Struct, structs
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
 from callpath_modeler.analysis.measured import Measured, sum_over
 from callpath_modeler.analysis.reconciliation import most_of_call_paths
-from callpath_modeler.analysis.trust import LIMITS, at_most, limited, marks_of_trust
+from callpath_modeler.analysis.trust import (
+    LIMITS,
+    MOST_UNREPEATED,
+    at_most,
+    limited,
+    marks_of_trust,
+)
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.constants.bands import COLUMNS
@@ -66,14 +72,26 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    costs : values of all runs, [call paths, K * R]
+    costs : values of all runs, [call paths, K * R]; then the deviations from models, if they are
+        the noise
     measured : the runs
     point : index of the point
+    has_deviations : whether deviations from models are the noise, because no scale was repeated
     """
 
     costs: Costs
     measured: Measured
     point: int
+    has_deviations: bool
+
+    @classmethod
+    def of(cls, runs: Costs, measured: Measured, point: int) -> MeasuredIntervals:
+        """Return the intervals at a point, from the values of all runs [call paths, K * R]."""
+        deviations = measured.deviations(point)
+        if deviations is None or isinstance(runs, FormulaCosts):
+            return cls(runs, measured, point, False)
+        own = Costs.of(measured.fitted.experiment.tree, deviations)
+        return cls(Costs.beside([runs, own]), measured, point, True)
 
     @property
     def has_differences(self) -> bool:
@@ -82,9 +100,11 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
 
     def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper ends of values [n], from their sums of `costs`, [n, K * R]."""
-        measured = self.measured
-        runs = parts.reshape(len(parts), *measured.runs.shape[1:])
-        band = measured.interval(value, runs, self.point, measured.fitted.models.confidence)
+        measured, shape = self.measured, self.measured.runs.shape[1:]
+        count = int(np.prod(shape))
+        runs = parts[:, :count].reshape(len(parts), *shape)
+        noise = parts[:, count:] if self.has_deviations else None
+        band = measured.interval(value, runs, self.point, measured.fitted.models.confidence, noise)
         return band.low, band.high
 
     def total(self, value: float) -> Total:
@@ -106,7 +126,8 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         parts: FloatArray,  # noqa: ARG002
     ) -> Int8Array:
         """Return marks of values with intervals, [n]."""
-        return marks_of_trust(value, low, high)
+        marks = marks_of_trust(value, low, high)
+        return np.minimum(marks, MOST_UNREPEATED) if self.has_deviations else marks
 
 
 class FormulaBands(Struct, frozen=True, eq=False):

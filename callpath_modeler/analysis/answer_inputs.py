@@ -8,10 +8,14 @@ from typing import Self
 
 import numpy as np
 
-from callpath_modeler.analysis.ensemble import Losses, ensemble_of, losses_of_pairs
+from callpath_modeler.analysis.ensemble import (
+    EnsembleExcess,
+    Losses,
+    ensemble_of,
+    losses_of_pairs,
+)
 from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.reconciliation import processes_summed, sum_is_a_bound
 from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -54,8 +58,8 @@ class AnswerInputs:
         return losses_of_pairs(self.fitted)
 
     @cached_property
-    def ensemble(self) -> tuple[Costs, int]:
-        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
+    def ensemble(self) -> EnsembleExcess:
+        """Mean excess work over all pairs of measured scales."""
         return ensemble_of(self.fitted)
 
     @cached_property
@@ -113,27 +117,12 @@ class AnswerInputs:
         return Measured(self.fitted)
 
     def was_run(self, target: float) -> bool:
-        """Return whether a target was run often enough to be shown as measured."""
+        """Return whether a target was run."""
         return self.measured.point(target) is not None
 
     def point(self, target: float) -> int | None:
-        """Return the index of the repeated point at a target; None = values there are predicted."""
+        """Return the index of the point at a target; None = values there are predicted."""
         return None if self.predicted else self.measured.point(target)
-
-    def measured_total(self, target: float) -> float | None:
-        """Return the run time of a target that was run once, for which call paths are predicted.
-
-        It is in the unit of the call paths. None = it does not bound them.
-        """
-        fitted = self.fitted
-        if self.predicted or fitted.run_time is None or self.was_run(target):
-            return None
-        point = Measured(fitted.run_time).ran(target)
-        if point is None or not sum_is_a_bound(fitted):
-            return None
-        by = processes_summed(fitted, fitted.run_time.points[point : point + 1])
-        found = float(fitted.run_time.measured[0, point] * by[0])
-        return found if found > 0 else None
 
     @cached_property
     def runs(self) -> Costs:

@@ -37,16 +37,6 @@ class Band(Struct, frozen=True, eq=False):
         """Return one value with its lower and upper end."""
         return float(self.value[index]), float(self.low[index]), float(self.high[index])
 
-    def known_or(self, other: Band) -> Band:
-        """Return the band with its unknown values replaced by those of another one."""
-        known = ~np.isnan(self.value)
-        return Band(
-            np.where(known, self.value, other.value),
-            np.where(known, self.low, other.low),
-            np.where(known, self.high, other.high),
-            np.where(known, self.measured, other.measured),
-        )
-
 
 def propagate_errors(
     of: Callable[[Sequence[FloatArray]], FloatArray], parts: Sequence[Band]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.common_noise import factors_of_runs, relative_to_others
+from callpath_modeler.analysis.deviations import deviation_of_models
 from callpath_modeler.analysis.measured import Sample, sample_at
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.analysis.two_samples import (
     SampleComparison,
     compare_samples,
-    deviation_of_models,
     false_discovery_rate,
 )
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array

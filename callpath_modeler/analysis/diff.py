@@ -2,7 +2,7 @@
 
 It has three parts, each with its significance: the difference at the largest common scale, the
 difference of growth, and the difference at the target. The last one is measured if both
-experiments ran the target at least twice, else predicted. Call paths of one experiment only are in
+experiments ran the target, else predicted. Call paths of one experiment only are in
 the totals, but not compared.
 """
 
@@ -63,7 +63,7 @@ class ExperimentDifference:
     inclusive : True if values include callees
     confidence : confidence of intervals; 1 - confidence is the false discovery rate
     measured : differences at the largest common scale; None = there is none
-    ran : measured differences at the target, even of single runs; None = not both ran it
+    ran : measured differences at the target; None = not both ran it
     predicted : predicted differences at the target; None = there is none
     repetitions : runs of the target in base and in new, if the differences there are measured; else
         zeros
@@ -141,7 +141,7 @@ def difference(
 
     Parameters
     ----------
-    target : scale of the second comparison; if both ran it at least twice, values are measured
+    target : scale of the second comparison; if both ran it, values are measured
     inclusive : compare inclusive values
     confidence : confidence of intervals; 1 - confidence is the false discovery rate
     predicted : use predictions even if both ran the target
@@ -216,12 +216,12 @@ class Differences:
         return replace(found, order=_order(found))
 
     def was_run(self, target: float) -> bool:
-        """Return whether both experiments ran a target, even once."""
+        """Return whether both experiments ran a target."""
         pair = self.pair
         return pair.line.held == pair.line.measured_at and target in pair.scales
 
     def repetitions(self, target: float) -> tuple[int, int]:
-        """Return the numbers of runs of a target on both sides; zeros if one has fewer than two."""
+        """Return the numbers of runs of a target on both sides; zeros if not both ran it."""
         if not self.was_run(target):
             return 0, 0
         base, new = (side.repetitions(target) for side in self.pair.sides)

@@ -20,6 +20,7 @@ from callpath_modeler.analysis.excess import (
     excess_beyond,
     per_process,
     repetitions_of_pair,
+    run_times_at,
 )
 from callpath_modeler.analysis.ideals import ideal_of, perfect, scaling_over
 from callpath_modeler.analysis.scale_pairs import (
@@ -45,6 +46,9 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.targets import settings_of, target_of
 from callpath_modeler.units import setting_text
 
+ROUNDED = 5e-4
+"""Relative difference that a number with three digits may hide."""
+
 
 @dataclass(frozen=True, eq=False)
 class Losses(LossesPlotMixin):
@@ -64,11 +68,13 @@ class Losses(LossesPlotMixin):
     places : positions in `points` of both scales of each pair
     centre : centre of the repetitions
     costs : [call paths, points] cost per process, SI base units
-    run_time : [points] cost per process of the whole program
-    slowest : [points] run time of the program, which is that of the slowest process; NaN = not
-        recorded
+    run_time : [points] run time of the program, which is that of the slowest process; the sum of
+        all costs, if it was not recorded
+    has_run_time : whether the run time was recorded
     expected : [call paths, pairs] expected cost per process at the larger scale of the pair
     excess : [call paths, pairs] fractions of the run time at the larger scale of the pair
+    total : [pairs] excess work of the program: that of its call paths, and of the imbalance.
+        Under weak or strong scaling, 1 minus it is the relative parallel efficiency
     omitted : measured scales that are in no pair, because no cost is expected for them
     target : the larger scale of the last pair, if costs there are predicted; else None
     """
@@ -84,9 +90,10 @@ class Losses(LossesPlotMixin):
     centre: Centre
     costs: Costs
     run_time: FloatArray
-    slowest: FloatArray
+    has_run_time: bool
     expected: Costs
     excess: Costs
+    total: FloatArray
     omitted: tuple[float, ...] = ()
     target: float | None = None
 
@@ -121,28 +128,49 @@ class Losses(LossesPlotMixin):
         )
 
     @property
-    def total(self) -> FloatArray:
-        """Excess work of the program, [pairs].
+    def imbalance(self) -> FloatArray:
+        """Excess work of the run time beyond the sum of the call paths, [pairs]."""
+        return self.total - self.excess.total
 
-        Under weak or strong scaling, 1 minus it is the relative parallel efficiency.
-        """
-        return self.excess.total
+    @property
+    def has_imbalance(self) -> bool:
+        """True if three digits show that the call paths do not add up to the run time."""
+        rest = np.abs(self.run_time - self.costs.total)
+        return self.has_run_time and bool((rest > ROUNDED * self.run_time).any())
 
     @cached_property
-    def ensemble(self) -> tuple[Costs, int]:
-        """Mean excess work over all pairs of measured scales, and the number of these pairs.
-
-        The mean is [call paths, 1]; NaN = the call path was never measured.
-        """
+    def ensemble(self) -> EnsembleExcess:
+        """Mean excess work over all pairs of measured scales."""
         return ensemble_excess(
             self.experiment, self.metric, self.parameter, self.ideal, self.centre
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EnsembleExcess:
+    """Mean excess work over all pairs of measured scales.
+
+    Attributes
+    ----------
+    costs : [call paths, 1]; NaN = the call path was never measured, or there are no pairs
+    total : excess work of the program, as in `Losses`; NaN = there are no pairs
+    count : number of pairs
+    """
+
+    costs: Costs
+    total: float
+    count: int
+
+    @property
+    def imbalance(self) -> float:
+        """Excess work of the run time beyond the sum of the call paths."""
+        return self.total - float(self.costs.total[0])
+
+
 def ensemble_excess(
     experiment: Experiment, metric: Metric, parameter: str, ideal: Ideal, how: Centre
-) -> tuple[Costs, int]:
-    """Return the mean excess work over all pairs of measured scales, and the number of pairs.
+) -> EnsembleExcess:
+    """Return the mean excess work over all pairs of measured scales.
 
     Pairs without a cost at the larger scale, or without an expected cost, are excluded.
 
@@ -152,28 +180,26 @@ def ensemble_excess(
     metric, parameter : the metric and the parameter
     ideal : the expected costs
     how : centre of repetitions
-
-    Returns
-    -------
-    Costs, int
-        The mean, [call paths, 1]; NaN = the call path was never measured. It is NaN everywhere if
-        there are no pairs.
     """
     points, cost = _measured_costs(experiment, metric.name, parameter, how)
     never = np.isnan(cost).all(axis=1)
     cost = np.nan_to_num(cost)
-    total, count = np.zeros(len(cost)), 0
+    run_time = _run_times_or_sums(experiment, metric, parameter, points, how, cost)[0]
+    of_rows, of_program, count = np.zeros(len(cost)), 0.0, 0
     for scale in range(1, len(points)):
-        q, run_time = float(points[scale]), cost[:, scale].sum()
+        q, whole = float(points[scale]), float(run_time[scale])
         for base in range(scale):
             p = float(points[base])
-            if not run_time > 0 or ideal.gap(p, q):
+            if not whole > 0 or ideal.gap(p, q):
                 continue
-            expected = ideal.cost(p, q, cost[:, base])
-            total += Loss(1.0, run_time).excess(cost[:, scale], expected)
+            before = cost[:, base]
+            of_rows += Loss(1.0, whole).excess(cost[:, scale], ideal.cost(p, q, before))
+            of_program += 1 - ideal.run_time(p, q, float(run_time[base]), before) / whole
             count += 1
-    mean = np.where(never, np.nan, total / count if count else np.nan)
-    return Costs.of(experiment.tree, mean), count
+    if not count:
+        return EnsembleExcess(Costs.of(experiment.tree, np.full(len(cost), np.nan)), np.nan, 0)
+    mean = np.where(never, np.nan, of_rows / count)
+    return EnsembleExcess(Costs.of(experiment.tree, mean), of_program / count, count)
 
 
 def _measured_costs(
@@ -257,16 +283,17 @@ def measured_excess_of(fitted: Fitted, more: Sequence[Pair] = ()) -> list[Excess
     more : further pairs of measured scales
     """
     ideal, base, tree = ideal_of(fitted), fitted.base, fitted.experiment.tree
-    points, cost = _measured_costs(
-        fitted.line, fitted.metric.name, fitted.parameter, fitted.models.aggregate
-    )
+    line, metric, how = fitted.line, fitted.metric, fitted.models.aggregate
+    points, cost = _measured_costs(line, metric.name, fitted.parameter, how)
+    run_times, _ = _run_times_or_sums(line, metric, fitted.parameter, points, how, cost)
     larger = fitted.points[fitted.points > base].tolist()
     found = []
     for pair in dict.fromkeys([*((base, scale) for scale in larger), *more]):
         if not ideal.gap(*pair):
             before, after = (cost[:, int(np.flatnonzero(points == at)[0])] for at in pair)
             expected = ideal.cost(*pair, np.nan_to_num(before))
-            found.append(excess_beyond(tree, pair, expected, after))
+            run_time = float(run_times[int(np.flatnonzero(points == pair[1])[0])])
+            found.append(excess_beyond(tree, pair, expected, after, run_time))
     return found
 
 
@@ -290,14 +317,14 @@ def losses_of_pairs(fitted: Fitted) -> Losses | None:
     return _losses_along(fitted.line, fitted.metric, line, ideal, how, fitted.pairs, None)
 
 
-def ensemble_of(fitted: Fitted) -> tuple[Costs, int]:
-    """Return the mean excess work over all pairs of measured scales, and the number of pairs.
+def ensemble_of(fitted: Fitted) -> EnsembleExcess:
+    """Return the mean excess work over all pairs of measured scales.
 
-    It is [call paths, 1], as `Losses.ensemble`; NaN if the metric does not add up.
+    It is NaN if the metric does not add up.
     """
     if not fitted.metric.additive or fitted.has_unknown_scale or not fitted.experiment.parameters:
         nothing = np.full((len(fitted.experiment.tree), 1), np.nan)
-        return Costs(nothing, nothing), 0
+        return EnsembleExcess(Costs(nothing, nothing), np.nan, 0)
     ideal = ideal_of(fitted)
     how = fitted.models.aggregate
     return ensemble_excess(fitted.line, fitted.metric, fitted.parameter, ideal, how)
@@ -323,11 +350,19 @@ def _losses_along(
     points = np.unique(pairs)
     costs = Costs.of(experiment.tree, cost[:, np.searchsorted(measured, points)])
     places = tuple(tuple(np.searchsorted(points, one).tolist()) for one in pairs)
-    expected, relative = [], []
+    run_time, has_run_time = _run_times_or_sums(
+        experiment, chosen, parameter, points, how, costs.exclusive
+    )
+    expected, relative, total = [], [], []
     for one, at in zip(pairs, places, strict=True):
-        columns = relative_excess(ideal, one, costs.exclusive, at, chosen, parameter)
+        if not run_time[at[1]] > 0:
+            raise no_total(chosen, parameter, one[1])
+        columns = relative_excess(ideal, one, costs.exclusive, at, float(run_time[at[1]]))
         expected.append(columns[0])
         relative.append(columns[1])
+        before = np.nan_to_num(costs.exclusive[:, at[0]])
+        spent = ideal.run_time(*one, float(run_time[at[0]]), before)
+        total.append(1 - spent / run_time[at[1]])
     return Losses(
         experiment=experiment,
         metric=chosen,
@@ -339,10 +374,11 @@ def _losses_along(
         places=places,
         centre=how,
         costs=costs,
-        run_time=costs.total,
-        slowest=_run_times(experiment, chosen, parameter, points, how),
+        run_time=run_time,
+        has_run_time=has_run_time,
         expected=Costs.of(experiment.tree, np.column_stack(expected)),
         excess=Costs.of(experiment.tree, np.column_stack(relative)),
+        total=np.array(total),
         omitted=() if pair else _without_pair(measured, points, base),
     )
 
@@ -355,15 +391,22 @@ def _without_pair(
     return tuple(measured[(measured >= first) & ~np.isin(measured, points)].tolist())
 
 
-def _run_times(
-    experiment: Experiment, metric: Metric, parameter: str, points: FloatArray, how: Centre
-) -> FloatArray:
-    """Return the run times at points, [points]; NaN = not recorded."""
-    program = experiment.of_program(metric.name)
-    if program is None:
-        return np.full(len(points), np.nan)
-    known, cube = program.by_point(metric.name, parameter)
-    return np.asarray(centre(cube[:, np.searchsorted(known, points)], how)[0])
+def _run_times_or_sums(
+    experiment: Experiment,
+    metric: Metric,
+    parameter: str,
+    points: FloatArray,
+    how: Centre,
+    cost: FloatArray,
+) -> tuple[FloatArray, bool]:
+    """Return the run times at points, [points], and whether they were recorded.
+
+    If they were not, they are the sums of the costs per process, [call paths, points].
+    """
+    found = run_times_at(experiment, metric.name, parameter, points, how)
+    if np.isnan(found).any():
+        return np.nansum(cost, axis=0), False
+    return found, True
 
 
 def relative_excess(
@@ -371,8 +414,7 @@ def relative_excess(
     pair: Pair,
     cost: FloatArray,
     at: tuple[int, int],
-    metric: Metric,
-    parameter: str,
+    run_time: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return expected costs and exclusive excess work, each [call paths].
 
@@ -384,17 +426,10 @@ def relative_excess(
     pair : the smaller and the larger scale
     cost : [call paths, points] exclusive cost per process; NaN = did not occur
     at : positions of both scales in `cost`
-    metric, parameter : names for the error message
-
-    Raises
-    ------
-    DataError
-        If the total at the larger scale is zero.
+    run_time : run time at the larger scale, above zero
     """
     before, after = (cost[:, place] for place in at)
-    loss = Loss(1.0, float(np.nansum(after)))
-    if not loss.run_time > 0:
-        raise no_total(metric, parameter, pair[1])
+    loss = Loss(1.0, run_time)
     expected = ideal.cost(*pair, np.nan_to_num(before))
     absent = np.isnan(before) & np.isnan(after) & (expected == 0)
     return expected, np.where(absent, np.nan, loss.excess(after, expected))

@@ -6,6 +6,9 @@ Coarfa, Mellor-Crummey, Froyd, Dotsenko: Scalability Analysis of SPMD Codes Usin
 - strong scaling: X = (q C_q - p C_p) / (q T_q)
 - weak scaling:   X = (C_q - C_p) / T_q
 
+T is the time of the slowest process. If it was not recorded, it is the sum of all costs. So X of
+the program is that of its call paths and of the rest of its run time, the imbalance.
+
 0 is perfect, positive is a loss, negative is superlinear. 1 - X of the whole program is its
 relative parallel efficiency. The efficiency of a call path is its cost under perfect scaling over
 its cost. If inclusive and exclusive X are about equal, the loss is in the call path itself. If
@@ -90,6 +93,7 @@ def excess_work(
     scaling: Scaling,
     base: tuple[float, FloatArray],
     scale: tuple[float, FloatArray],
+    run_time: float | None = None,
 ) -> Excess:
     """Return the excess work between two scales.
 
@@ -99,6 +103,8 @@ def excess_work(
     scaling : weak or strong
     base, scale : number of processes, and exclusive cost per process [n]; NaN = did not occur,
         which costs nothing
+    run_time : run time at `scale`, which is that of the slowest process; None = the sum of all
+        costs there
 
     Returns
     -------
@@ -119,11 +125,15 @@ def excess_work(
     check_choice(scaling, TOLD_SCALINGS, "scaling")
     (p, cost_p), (q, cost_q) = (_costs(tree, *each) for each in (base, scale))
     expected = ideal_cost(Scaling(scaling), p, q, np.nan_to_num(cost_p))
-    return excess_beyond(tree, (p, q), expected, cost_q)
+    return excess_beyond(tree, (p, q), expected, cost_q, run_time)
 
 
 def excess_beyond(
-    tree: CallTree, pair: tuple[float, float], expected: FloatArray, cost: FloatArray
+    tree: CallTree,
+    pair: tuple[float, float],
+    expected: FloatArray,
+    cost: FloatArray,
+    run_time: float | None = None,
 ) -> Excess:
     """Return the excess work of n call paths beyond expected costs.
 
@@ -133,8 +143,9 @@ def excess_beyond(
     pair : the smaller and the larger scale
     expected : [n] expected exclusive cost per process at the larger scale
     cost : [n] exclusive cost per process there; NaN = did not occur
+    run_time : run time there; None = the sum of all costs
     """
-    loss = Loss(1.0, float(np.nansum(cost)))
+    loss = Loss(1.0, float(np.nansum(cost)) if run_time is None else run_time)
     own = loss.excess(cost, expected)
     return Excess(tree, *pair, own, loss.lost(cost, expected), cost)
 
@@ -209,9 +220,25 @@ def measured_excess(
             )
         here = here[:, 0]
         costs.append(per_process(experiment, parameter, here, point))
+    run_time = float(run_times_at(experiment, metric, parameter, np.array([scale]), aggregate)[0])
     return excess_work(
-        experiment.tree, scaling_over(experiment, parameter), (base, costs[0]), (scale, costs[1])
+        experiment.tree,
+        scaling_over(experiment, parameter),
+        (base, costs[0]),
+        (scale, costs[1]),
+        None if np.isnan(run_time) else run_time,
     )
+
+
+def run_times_at(
+    experiment: Experiment, metric: str, parameter: str, points: FloatArray, how: Centre
+) -> FloatArray:
+    """Return the run times at measured points, [points]; NaN = not recorded."""
+    program = experiment.of_program(metric)
+    if program is None:
+        return np.full(len(points), np.nan)
+    known, cube = program.by_point(metric, parameter)
+    return np.asarray(centre(cube[:, np.searchsorted(known, points)], how)[0])
 
 
 def per_process(
@@ -232,8 +259,8 @@ class Loss(Struct, frozen=True):
     Attributes
     ----------
     of_target : factor that converts a cost at the target to one process
-    run_time : cost of the whole program at the target, per process; ``inf`` = only costs that grow
-        without limit are lost
+    run_time : run time at the target, or the sum of all costs per process; ``inf`` = only costs
+        that grow without limit are lost
     """
 
     of_target: float
@@ -261,20 +288,20 @@ class Loss(Struct, frozen=True):
         return lost / self.run_time if self.run_time > 0 else np.zeros_like(lost)
 
 
-def loss_at(fitted: Fitted, target: float, total: float) -> Loss | None:
+def loss_at(fitted: Fitted, target: float, whole: float) -> Loss | None:
     """Return the factors of excess work at `target`; None = excess work is not defined.
 
     `no_excess` states the reason.
 
     Parameters
     ----------
-    total : sum of all costs at the target
+    whole : cost of the whole program at the target, in the unit of the call paths
     """
     if no_excess(fitted, target):
         return None
     if is_summed(fitted.experiment, fitted.parameter):
-        return Loss(1 / target, total / target)
-    return Loss(1.0, total)
+        return Loss(1 / target, whole / target)
+    return Loss(1.0, whole)
 
 
 def no_excess(fitted: Fitted, target: float) -> str:
@@ -371,7 +398,7 @@ def excess_band(
     addends: FloatArray,
     total: tuple[float, FloatArray],
     expected: Band,
-    one: float,
+    loss: Loss,
 ) -> Band:
     """Return excess work with its band, [n]; NaN = no prediction.
 
@@ -381,19 +408,22 @@ def excess_band(
     ----------
     value : [n] predicted costs
     addends : [n, columns] their additive numbers; the first are those of `sums.addable`
-    total : predicted cost of the program, and its additive numbers [columns]
+    total : predicted sum of all costs, and its additive numbers [columns]
     expected : expected costs per process, [n]
-    one : factor that converts a cost to one process
+    loss : the factors of excess work
     """
     cost, parts = np.nan_to_num(value), addends[:, :COLUMNS]
     rest = np.maximum(total[0] - cost, 0.0)
     beside = np.maximum(total[1][:COLUMNS] - parts, 0.0)
     mine = Band(cost, *ends_of_sums(cost, parts))
     others = Band(rest, *ends_of_sums(rest, beside))
+    one = loss.of_target
     shares = propagate_errors(
         lambda of: (of[0] * one - of[2]) / ((of[0] + of[1]) * one), [mine, others, expected]
     )
-    ends = np.array([shares.value, shares.low, shares.high])
+    # The run time differs from the sum of all costs by the imbalance.
+    by = total[0] * one / loss.run_time if loss.run_time > 0 else 1.0
+    ends = by * np.array([shares.value, shares.low, shares.high])
     share, low, high = np.where(np.isnan(value), np.nan, ends)
     return Band(share, low, high)
 

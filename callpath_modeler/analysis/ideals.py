@@ -237,6 +237,11 @@ class CallPathIdeal(Ideal):
         factor: FloatArray = np.array(factors)[self.which]
         return cost * (factor if cost.ndim == 1 else factor[:, None])
 
+    def run_time(self, base: float, scale: float, run_time: float, cost: FloatArray) -> float:
+        """Return the expected run time; its rest scales as call paths without a growth."""
+        rest = ideal_cost(self.others, base, scale, np.array([run_time - cost.sum()]))
+        return float(self.cost(base, scale, cost).sum() + rest[0])
+
     @property
     def remedy(self) -> str:
         """Advice if the scaling of the other call paths is unclear."""
@@ -266,6 +271,8 @@ class ReferenceIdeal(Ideal):
     lost : the same for call paths without a caller that occurs here; it is not expected anywhere
     predict : function that returns the costs at another scale, and their additive numbers; its
         results are kept in `costs` and `predicted`. None = there are no models
+    run_time_at : function that returns the run time of the other experiment at a scale; NaN = not
+        known. None = it has none
     """
 
     source: str
@@ -276,6 +283,7 @@ class ReferenceIdeal(Ideal):
     moved: float = 0.0
     lost: float = 0.0
     predict: Callable[[float], tuple[FloatArray, FloatArray] | None] | None = None
+    run_time_at: Callable[[float], float] | None = None
 
     @property
     def formula(self) -> str:
@@ -320,6 +328,12 @@ class ReferenceIdeal(Ideal):
         found = self._at(scale)
         assert found is not None
         return found if cost.ndim == 1 else found[:, None]
+
+    def run_time(self, base: float, scale: float, run_time: float, cost: FloatArray) -> float:
+        """Return the run time of the other experiment; the sum of its costs if it has none."""
+        del run_time
+        found = np.nan if self.run_time_at is None else self.run_time_at(scale)
+        return float(self.cost(base, scale, cost).sum()) if np.isnan(found) else found
 
     def _at(self, scale: float) -> FloatArray | None:
         """Return the costs at a scale; None = they are not known."""

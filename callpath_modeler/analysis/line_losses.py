@@ -64,7 +64,7 @@ def line_losses(fitted: Fitted, rows: Rows) -> LineLosses:
     """
     base, scale, ideal = fitted.base, float(fitted.points[-1]), ideal_of(fitted)
     alone, last = np.ones(len(fitted.experiment.tree)), len(fitted.points) - 1
-    whole = float(np.nansum(fitted.measured[:, -1]))
+    whole = _whole_at_largest(fitted)
     if not whole > 0:
         return LineLosses(base, scale, {})
     if base == scale:
@@ -83,6 +83,14 @@ def line_losses(fitted: Fitted, rows: Rows) -> LineLosses:
         for place in sorted({*expected, *after})
     }
     return LineLosses(base, scale, lost)
+
+
+def _whole_at_largest(fitted: Fitted) -> float:
+    """Return the run time at the largest scale, or the sum, in the unit of the call paths."""
+    if fitted.run_time is None:
+        return float(np.nansum(fitted.measured[:, -1]))
+    summed = is_summed(fitted.experiment, fitted.parameter)
+    return float(fitted.run_time.measured[0, -1]) * (float(fitted.points[-1]) if summed else 1.0)
 
 
 def _costs(fitted: Fitted, rows: Rows, point: int, factor: FloatArray) -> dict[Place, float]:

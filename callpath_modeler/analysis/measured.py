@@ -1,21 +1,30 @@
-"""Measured values at a repeated scale: a centre with its confidence interval.
+"""Measured values at a scale that was run: a centre with its confidence interval.
 
 Few repetitions estimate their own noise badly. So the noise is estimated from all call paths of the
 metric, as in a comparison of two experiments. Times differ by factors, so the statistics use
 logarithms. The variance of a call path is shrunk towards that of all, but never below the variance
 of its own repetitions. Sums over call paths are made run by run. A run that is slow as a
 whole widens their intervals, and cancels in shares.
+
+Without a repetition at any scale, the noise is the deviation of the measurements from the models.
+A value that is zero in some runs has no logarithm there. Its interval follows from Student's t of
+the runs themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.deviations import (
+    deviation_addends,
+    deviation_of_shares,
+    deviation_of_sums,
+)
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre as centre_of
@@ -118,9 +127,6 @@ def _in_logarithms(values: FloatArray) -> RepetitionStats:
 Sums = Callable[[FloatArray], FloatArray]
 """Sums over some call paths of values [call paths, ...]; NaN = none of them occurs."""
 
-_LEAST = 2
-"""Smallest number of repetitions that shows noise."""
-
 _MOST = 1000
 """Largest number of repetitions that is recommended."""
 
@@ -151,19 +157,25 @@ class Measured:
         return sum_over(self.runs)[None]
 
     @cached_property
+    def is_repeated(self) -> bool:
+        """True if any scale was repeated. The repetitions then show the noise."""
+        return self._pool.is_known
+
+    def deviations(self, point: int) -> FloatArray | None:
+        """Return additive numbers for the noise at a point, [call paths, 3].
+
+        None = repetitions show the noise, or there are no models.
+        """
+        if self.is_repeated or not self.fitted.modelled.any():
+            return None
+        return deviation_addends(self.fitted, point)
+
+    @cached_property
     def _pool_of_shares(self) -> Pool:
         return pool_of(_ratio(self.runs, self._totals))
 
     def point(self, target: float) -> int | None:
-        """Return the index of the point that tells the values at a target; None = models tell.
-
-        The point is repeated. Without any model, a single run is enough, and has no interval.
-        """
-        found, least = self.ran(target), 1 if self.fitted.is_measured_only else _LEAST
-        return found if found is not None and self.repetitions(found) >= least else None
-
-    def ran(self, target: float) -> int | None:
-        """Return the index of the point at a target, even of a single run; None = not run."""
+        """Return the index of the point at a target; None = it was not run, so models predict."""
         fitted = self.fitted
         found = np.flatnonzero(fitted.points == target)
         return int(found[0]) if len(found) and fitted.held == fitted.measured_at else None
@@ -205,7 +217,7 @@ class Measured:
         return int(np.ceil(self.repetitions(point) * (reach / beside) ** 2))
 
     def values(self, sums: Sums, point: int, confidence: float) -> Band:
-        """Return measured values with confidence intervals at a repeated point.
+        """Return measured values with confidence intervals at a point.
 
         Parameters
         ----------
@@ -216,35 +228,43 @@ class Measured:
         Returns
         -------
         Band
-            Centres of the sums with intervals; NaN = measured fewer than twice, or zero in some
-            runs only.
+            Centres of the sums with intervals; NaN = not measured. NaN ends = the noise is not
+            known.
         """
         centre = sums(self.fitted.measured[:, point])
-        return self.interval(centre, sums(self.runs), point, confidence)
+        own = self.deviations(point)
+        noise = None if own is None else sums(own)
+        return self.interval(centre, sums(self.runs), point, confidence, noise)
 
-    def interval(self, centre: FloatArray, runs: FloatArray, point: int, confidence: float) -> Band:
-        """Return measured values with confidence intervals at a repeated point, from their runs.
+    def interval(
+        self,
+        centre: FloatArray,
+        runs: FloatArray,
+        point: int,
+        confidence: float,
+        deviations: FloatArray | None = None,
+    ) -> Band:
+        """Return measured values with confidence intervals at a point, from their runs.
 
         Parameters
         ----------
         centre, runs : [n] and [n, K, R] sums of the centres there, and of the values of all runs
+        deviations : [n, 3] sums of `deviations`; None = it is None
         """
+        noises: list[FloatArray | None] = [None] * len(in_chunks(centre))
+        if deviations is not None:
+            noises = [*in_chunks(np.column_stack(deviation_of_sums(deviations)))]
         parts = [
             _interval(*part, point, self._pool, confidence)
-            for part in zip(in_chunks(centre), in_chunks(runs), strict=True)
+            for part in zip(in_chunks(centre), in_chunks(runs), noises, strict=True)
         ]
-        columns = ((part.value, part.low, part.high, part.measured) for part in parts)
-        value, low, high, known = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return Band(value, low, high, known.astype(np.bool_))
+        ends = zip(*((part.value, part.low, part.high) for part in parts), strict=True)
+        value, low, high = (np.concatenate(column) for column in ends)
+        return Band(value, low, high, ~np.isnan(value))
 
     def everywhere(self, sums: Sums, confidence: float) -> Band:
-        """Return measured values at all points, [n, K], as `values` does; NaN = not repeated."""
-        points = [self.point(float(scale)) for scale in self.fitted.points]
-        nothing = np.full_like(sums(self.fitted.measured[:, 0]), np.nan)
-        found = [
-            Band(nothing, nothing, nothing) if k is None else self.values(sums, k, confidence)
-            for k in points
-        ]
+        """Return measured values at all points, [n, K], as `values` does."""
+        found = [self.values(sums, k, confidence) for k in range(len(self.fitted.points))]
         columns = zip(*((band.value, band.low, band.high) for band in found), strict=True)
         value, low, high = (np.stack(column, axis=-1) for column in columns)
         return Band(value, low, high, ~np.isnan(value))
@@ -264,25 +284,60 @@ class Measured:
         else:
             total = centre_of(whole[None], self.fitted.models.aggregate)[0, point]
         centre = _ratio(sums(column), total)
-        shares = _ratio(sums(self.runs), whole)
-        found = _interval(centre, shares, point, self._pool_of_shares, confidence)
+        shares, noise = _ratio(sums(self.runs), whole), None
+        own = self.deviations(point)
+        if own is not None:
+            noise = np.column_stack(deviation_of_shares(sums(own), own.sum(axis=0)))
+        found = _interval(centre, shares, noise, point, self._pool_of_shares, confidence)
         return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
 
 
 def _interval(
-    centre: FloatArray, runs: FloatArray, point: int, pool: Pool, confidence: float
+    centre: FloatArray,
+    runs: FloatArray,
+    noise: FloatArray | None,
+    point: int,
+    pool: Pool,
+    confidence: float,
 ) -> Band:
-    """Return centres [n] with intervals, from `runs` [n, K, R], at a point."""
+    """Return centres with intervals at a point.
+
+    Parameters
+    ----------
+    centre, runs : [n] and [n, K, R]
+    noise : [n, 2] variance and degrees of freedom if no point was repeated; None = from the pool,
+        if that knows it
+    """
+    if noise is None and not pool.is_known:
+        unknown = np.full_like(centre, np.nan)
+        return Band(centre, unknown, unknown, ~np.isnan(centre))
     here = runs[:, point]
     sample = sample_at(runs, point, pool)
-    known = (~np.isnan(here)).sum(axis=1) >= _LEAST
-    nothing = known & ~(np.nan_to_num(here) != 0).any(axis=1)
-    # Of what is zero now and then, logarithms say nothing.
-    known &= nothing | ~(here <= 0).any(axis=1)
-    reach = np.where(nothing, 0.0, sample.reach(confidence))
-    known &= ~np.isnan(reach)
-    value = np.where(known, centre, np.nan)
-    return Band(value, value * np.exp(-reach), value * np.exp(reach), known)
+    if noise is not None:
+        sample = replace(sample, variance=noise[:, 0], dof=noise[:, 1])
+    reach = sample.reach(confidence)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = centre * np.exp(-reach), centre * np.exp(reach)
+    has_zeros = (here <= 0).any(axis=1)
+    if has_zeros.any():
+        # Of a value that is zero now and then, logarithms say nothing.
+        side = _reach_of_mean(here, confidence)
+        low = np.where(has_zeros, np.maximum(centre - side, 0.0), low)
+        high = np.where(has_zeros, centre + side, high)
+    return Band(centre, low, high, ~np.isnan(centre))
+
+
+def _reach_of_mean(runs: FloatArray, confidence: float) -> FloatArray:
+    """Return half the width of the confidence interval of means of runs [n, R], by Student's t.
+
+    It is 0 if all runs agree.
+    """
+    count = (~np.isnan(runs)).sum(axis=1)
+    mean = np.nansum(runs, axis=1) / np.maximum(count, 1)
+    squares = np.nansum((runs - mean[:, None]) ** 2, axis=1)
+    freedom = np.maximum(count - 1.0, 1.0)
+    error = np.sqrt(squares / freedom / np.maximum(count, 1))
+    return np.asarray(student_quantile(freedom, 0.5 + confidence / 2) * error)
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:

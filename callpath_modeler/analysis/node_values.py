@@ -315,7 +315,7 @@ class NodeValues(NodeColumns[ProgramCosts]):
         addends = None if reach is None else self._all(reach)
         spent = expected_band(self._expected, addends, loss.of_target)
         total = answer.total[0], bands.costs.total
-        found = excess_band(self.value, self._all(bands.costs), total, spent, loss.of_target)
+        found = excess_band(self.value, self._all(bands.costs), total, spent, loss)
         return Band(self.excess, found.low, found.high)
 
     @cached_property

@@ -84,8 +84,8 @@ class PairInputs(AnswerInputs):
         return self.differences.has_models
 
     def was_run(self, target: float) -> bool:
-        """Return whether both ran a target often enough to be shown as measured."""
-        return all(self.differences.repetitions(target))
+        """Return whether both ran a target."""
+        return self.differences.was_run(target)
 
 
 class NodeDifferences(NodeColumns["PairForecast"]):

@@ -71,7 +71,7 @@ class AlignedExperiment:
         return replace(own, **columns)
 
     def repetitions(self, target: float) -> int:
-        """Return the number of runs of a target; 0 = fewer than two."""
+        """Return the number of runs of a target; 0 = it was not run."""
         assert self.fitted is not None, "there are targets only with models"
         runs = Measured(self.fitted)
         point = runs.point(target)

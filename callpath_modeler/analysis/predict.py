@@ -90,7 +90,7 @@ def predict(fitted: Fitted, target: float, total: float | None = None) -> Predic
     ----------
     fitted : the models
     target : value of the parameter
-    total : measured total that predictions do not exceed; None = the predicted run time
+    total : total that predictions do not exceed; None = the predicted run time
     """
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)

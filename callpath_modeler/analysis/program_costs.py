@@ -1,6 +1,6 @@
 """Costs of a program at a target, measured or predicted.
 
-All costs are measured if the target was run at least twice, else all are predicted. A call path
+All costs are measured if the target was run, else all are predicted. A call path
 that does not occur in the runs of a measured target costs nothing there, even if its model predicts
 a cost. So sums equal those of the runs.
 """
@@ -17,7 +17,7 @@ from msgspec import Struct
 from callpath_modeler.analysis.answer_bands import Bands
 from callpath_modeler.analysis.answer_inputs import AnswerInputs
 from callpath_modeler.analysis.bands import Total, basis_of
-from callpath_modeler.analysis.ensemble import Losses
+from callpath_modeler.analysis.ensemble import ROUNDED, EnsembleExcess, Losses
 from callpath_modeler.analysis.excess import (
     Loss,
     compares_scales,
@@ -25,13 +25,19 @@ from callpath_modeler.analysis.excess import (
     expected_at,
     is_summed,
     loss_at,
+    per_process,
     repetitions_compared,
 )
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.predict import predict, predicted_values
-from callpath_modeler.analysis.run_time import RunTime, run_time_at, run_time_bands
+from callpath_modeler.analysis.predict import predicted_values
+from callpath_modeler.analysis.run_time import (
+    RunTime,
+    predicted_run_time,
+    run_time_at,
+    run_time_bands,
+)
 from callpath_modeler.analysis.trust import is_unknown, marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -46,8 +52,6 @@ _MANY = 100_000
 """Number of call paths whose bands at several scales take more than a second."""
 _ROUNDING = 1e-12
 """Relative error of sums of many call paths."""
-_ROUNDED = 5e-4
-"""Relative difference that a number with three digits may hide."""
 
 
 class TargetCosts(Struct, frozen=True, eq=False):
@@ -86,7 +90,7 @@ def costs_at(
     if predicted is None and fitted.formula is not None:
         return _formula_costs_at(inputs, fitted.formula, target)
     if predicted is None:
-        predicted = predicted_values(fitted, target, inputs.measured_total(target))
+        predicted = predicted_values(fitted, target)
     said, total = inputs.summed(predicted), float(np.nansum(predicted))
     point = inputs.point(target)
     if point is not None:
@@ -209,8 +213,8 @@ class ProgramCosts:
         return self.inputs.losses
 
     @property
-    def ensemble(self) -> tuple[Costs, int]:
-        """Mean excess work over all pairs of measured scales, and the number of these pairs."""
+    def ensemble(self) -> EnsembleExcess:
+        """Mean excess work over all pairs of measured scales."""
         return self.inputs.ensemble
 
     @property
@@ -265,12 +269,18 @@ class ProgramCosts:
     @cached_property
     def run_time(self) -> RunTime | None:
         """The run time of the program at the target; None = not known."""
-        inputs, of_call_paths = self.inputs, self.total
-        if self.repetitions or inputs.measured_total(self.target) is not None:
-            of_call_paths = predict(self.fitted, self.target).total()
-        return run_time_at(
-            self.fitted, self.target, self.measured, of_call_paths, predicted=inputs.predicted
-        )
+        predicted = self.inputs.predicted
+        sums = None if self.repetitions else self.total
+        return run_time_at(self.fitted, self.target, self.measured, sums, predicted=predicted)
+
+    @cached_property
+    def predicted_run_time(self) -> float:
+        """The predicted run time, even if the target was measured; NaN = not known."""
+        if self.run_time is None or not self.has_models:
+            return float("nan")
+        if not self.run_time.repetitions:
+            return self.run_time.total[0]
+        return predicted_run_time(self.fitted, self.target)[0]
 
     @cached_property
     def program_total(self) -> Total:
@@ -321,11 +331,11 @@ class ProgramCosts:
 
     @cached_property
     def program_at_base(self) -> float:
-        """Measured cost of the whole program at the smallest scale, as `program_total`."""
+        """Measured cost of the whole program at the base, as `program_total`."""
         if self.run_time is None:
-            return float(np.nansum(self.fitted.at_smallest()))
-        first = float(self.run_time.fitted.at_smallest()[0])
-        return self._of_processes(first, float(self.fitted.points[0]))
+            return float(np.nansum(self.fitted.at_base()))
+        first = float(self.run_time.fitted.at_point(self.fitted.base_point)[0])
+        return self._of_processes(first, self.base)
 
     @property
     def imbalance(self) -> float:
@@ -339,8 +349,8 @@ class ProgramCosts:
 
     @property
     def imbalance_at_base(self) -> float:
-        """The same, measured at the smallest scale."""
-        return _beyond(self.program_at_base, float(np.nansum(self.fitted.at_smallest())))
+        """The same, measured at the base of excess work."""
+        return _beyond(self.program_at_base, float(np.nansum(self.fitted.at_base())))
 
     @cached_property
     def sum_of_models(self) -> float:
@@ -356,7 +366,7 @@ class ProgramCosts:
             (self.imbalance_at_largest, self.program_at_largest),
         )
         return self.run_time is not None and any(
-            abs(part) > _ROUNDED * whole for part, whole in pairs
+            abs(part) > ROUNDED * whole for part, whole in pairs
         )
 
     def _of_processes(self, time: float, scale: float) -> float:
@@ -375,7 +385,7 @@ class ProgramCosts:
     @property
     def cost_per_process(self) -> float:
         """Cost of the whole program at the target, per process if values are sums over them."""
-        return self.total[0] / self._processes_summed(self.target)
+        return self.program_total[0] / self._processes_summed(self.target)
 
     @property
     def is_comparison(self) -> bool:
@@ -385,7 +395,7 @@ class ProgramCosts:
     @cached_property
     def loss(self) -> Loss | None:
         """Factors of excess work; None = excess work is not defined."""
-        return loss_at(self.fitted, self.target, self.total[0])
+        return loss_at(self.fitted, self.target, self.program_total[0])
 
     @cached_property
     def expected(self) -> Costs:
@@ -400,6 +410,17 @@ class ProgramCosts:
             return whole if by == 1.0 else Costs(whole.exclusive * by, whole.inclusive * by)
         found = expected_at(self.fitted, self.target, predicted=not self.repetitions)
         return Costs.of(self.tree, found)
+
+    @cached_property
+    def expected_run_time(self) -> float:
+        """Expected run time at the target, per process; NaN = the run time is not known."""
+        if self.run_time is None or self.loss is None:
+            return float("nan")
+        before = self.program_at_base / self._processes_summed(self.base)
+        cost = per_process(
+            self.fitted.experiment, self.fitted.parameter, self.fitted.at_base(), self.base
+        )
+        return ideal_of(self.fitted).run_time(self.base, self.target, before, np.nan_to_num(cost))
 
     @cached_property
     def expected_addends(self) -> Costs | None:

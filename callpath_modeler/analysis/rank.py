@@ -298,7 +298,7 @@ def rank(
     Parameters
     ----------
     fitted : models of one metric
-    target : value of the parameter. If it was run at least twice, values are measured ones
+    target : value of the parameter. If it was run, values are measured ones
     by : criterion of the order; ties are ordered by cost, then by position in the call tree
     inclusive : rank each call path together with its callees
     predicted : use predictions even if the target was measured
@@ -329,7 +329,7 @@ def rank(
             + "; `cpmodel views` shows inclusive values" * (fitted.formula is not None),
         )
     inputs = AnswerInputs(fitted, predicted=predicted)
-    own = predict(fitted, target, inputs.measured_total(target))
+    own = predict(fitted, target)
     bands: ModelBands | MeasuredIntervals | None = None
     if np.isfinite(target):
         bands = measured_intervals(inputs, target) or model_bands(

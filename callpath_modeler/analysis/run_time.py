@@ -41,15 +41,13 @@ class RunTime(Struct, frozen=True, eq=False):
     fitted : model of the run time
     target : value of the parameter
     repetitions : number of runs at the target if the value is measured; 0 = it is predicted
-    total : value with its band or interval; NaN ends = a single run has no interval
-    predicted : predicted value, even if the target was measured
+    total : value with its band or interval; NaN ends = the noise is not known
     """
 
     fitted: Fitted
     target: float
     repetitions: int
     total: Total
-    predicted: float
 
     @property
     def at_largest(self) -> float:
@@ -83,7 +81,7 @@ def run_time_at(
     fitted: Fitted,
     target: float,
     measured: Measured,
-    of_call_paths: Total,
+    of_call_paths: Total | None = None,
     *,
     predicted: bool = False,
 ) -> RunTime | None:
@@ -94,7 +92,7 @@ def run_time_at(
     fitted : models of call paths, with that of the run time
     target : value of the parameter
     measured : measured values at the scales of the models
-    of_call_paths : predicted sum of the call paths at the target
+    of_call_paths : predicted sum of the reconciled call paths there, if it is known already
     predicted : use predictions even if the target was measured
 
     Returns
@@ -105,15 +103,14 @@ def run_time_at(
     of_program = fitted.run_time
     if of_program is None or np.isinf(target):
         return None
-    said = predicted_run_time(fitted, target, of_call_paths)
     runs = Measured(of_program)
-    point = None if predicted else runs.ran(target)
+    point = None if predicted else runs.point(target)
     if point is not None:
         total = _measured_at(runs, measured, point)
-        return RunTime(of_program, target, runs.repetitions(point), total, said[0])
+        return RunTime(of_program, target, runs.repetitions(point), total)
     if not of_program.modelled[0]:
         return None
-    return RunTime(of_program, target, 0, said, said[0])
+    return RunTime(of_program, target, 0, predicted_run_time(fitted, target, of_call_paths))
 
 
 def run_times(fitted: Fitted, points: FloatArray) -> FloatArray:
@@ -184,9 +181,6 @@ def _of_one_process(
 def _measured_at(runs: Measured, pool: Measured, point: int) -> Total:
     """Return the measured run time at a point; its interval uses the noise of all call paths."""
     fitted = runs.fitted
-    value = float(fitted.measured[0, point])
-    if runs.point(float(fitted.points[point])) is None:
-        return value, float("nan"), float("nan")
-    centre, confidence = fitted.measured[:, point], fitted.models.confidence
-    band = pool.interval(np.asarray(centre), runs.runs, point, confidence)
-    return value, float(band.low[0]), float(band.high[0])
+    centre, confidence = np.asarray(fitted.measured[:, point]), fitted.models.confidence
+    noise = None if pool.is_repeated else runs.deviations(point)
+    return pool.interval(centre, runs.runs, point, confidence, noise).at(0)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from callpath_modeler.analysis.changes import Changes, change_of, marks_of
+from callpath_modeler.analysis.deviations import deviation_addends, deviation_of_sums
 from callpath_modeler.analysis.diff import Differences, PredictedPair, direction_of
 from callpath_modeler.analysis.measured import Sample, pool_of, sample_at
 from callpath_modeler.analysis.pairing import AlignedExperiment
@@ -21,8 +22,6 @@ from callpath_modeler.analysis.two_samples import (
     SampleComparison,
     compare_bands,
     compare_samples,
-    deviation_addends,
-    deviation_of_sums,
 )
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling.mixture.repetition_noise import Pool

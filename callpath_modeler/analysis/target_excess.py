@@ -47,7 +47,7 @@ def with_target(losses: Losses, fitted: Fitted, target: float) -> tuple[Losses, 
     )
     tree, count = losses.experiment.tree, len(losses.points)
     costs = Costs.of(tree, np.column_stack([before, after]))
-    run_time = np.nan if found.run_time is None else found.run_time.total[0]
+    run_times = (losses.run_time[losses.columns(len(losses.pairs) - 1)[0]], found.cost_per_process)
     own, _ = found.call_paths
     longer = replace(
         losses,
@@ -55,8 +55,8 @@ def with_target(losses: Losses, fitted: Fitted, target: float) -> tuple[Losses, 
         points=np.array([*losses.points, base, target]),
         places=(*losses.places, (count, count + 1)),
         costs=Costs.beside([losses.costs, costs]),
-        run_time=np.concatenate([losses.run_time, costs.total]),
-        slowest=np.array([*losses.slowest, np.nan, run_time]),
+        run_time=np.array([*losses.run_time, *run_times]),
+        total=np.append(losses.total, found.total_excess),
         expected=Costs.beside([losses.expected, found.expected]),
         excess=Costs.beside([losses.excess, Costs.of(tree, own.excess)]),
         target=target,

@@ -14,7 +14,6 @@ import numpy as np
 
 from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.constants.noise import EXACT
 from callpath_modeler.modeling.distributions import (
     normal_quantile,
@@ -44,38 +43,6 @@ class SampleComparison:
     low: FloatArray
     high: FloatArray
     p: FloatArray
-
-
-def deviation_of_models(fitted: Fitted, *, inclusive: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the deviations from the models, as the noise of unrepeated measurements.
-
-    Parameters
-    ----------
-    inclusive : True for values that include callees
-
-    Returns
-    -------
-    variance, dof : [call paths + 1], relative variance of one measurement and its degrees of
-        freedom (Welch-Satterthwaite); the last entry belongs to the whole program
-    """
-    columns = deviation_addends(fitted)
-    rows = fitted.experiment.tree.inclusive(columns) if inclusive else columns
-    return deviation_of_sums(np.vstack([rows, columns.sum(axis=0)]))
-
-
-def deviation_addends(fitted: Fitted) -> FloatArray:
-    """Return additive numbers for `deviation_of_sums`, [call paths, 3]."""
-    models, value = fitted.models, np.nan_to_num(fitted.measured[:, -1])
-    squares = np.nan_to_num((models.spread * value) ** 2)
-    share = squares**2 / np.maximum(np.nan_to_num(models.dof), 1.0)
-    return np.column_stack([value, squares, share])
-
-
-def deviation_of_sums(added: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return relative variances and degrees of freedom of sums, from sums of addends [n, 3]."""
-    whole, squares, share = added.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return squares / whole**2, squares**2 / share
 
 
 def compare_samples(base: Sample, new: Sample, confidence: float) -> SampleComparison:

@@ -77,7 +77,7 @@ def command(
 ) -> None:
     """Browse costs at any target: top-down, bottom-up or flat.
 
-    Costs are measured if the target was run at least twice, else predicted. The browser opens at
+    Costs are measured if the target was run, else predicted. The browser opens at
     the hot path. The default target is 4 times the largest scale. One profile is shown as measured,
     and two scales are compared by excess work. Press ? for all keys, and y for the command that
     prints the view on the screen.

@@ -59,7 +59,7 @@ def command(
 
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
     NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
-    at --target. Costs at the target are measured if both ran it at least twice, else predicted.
+    at --target. Costs at the target are measured if both ran it, else predicted.
     With several parameters, use --at p=4096,n=1e6.
     """
     from callpath_modeler.analysis.gates import RegressionGate, violations

@@ -107,7 +107,7 @@ def command(
 ) -> None:
     """Rank call paths by cost at a target scale.
 
-    Costs are measured if the target was run at least twice, else predicted. One or two scales allow
+    Costs are measured if the target was run, else predicted. One or two scales allow
     no models: then all costs are measured, and two scales are compared by excess work. Verdicts of
     --expect FILE.toml do not change the exit status; use `cpmodel check` for that.
 

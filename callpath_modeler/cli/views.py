@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Show costs at a target top-down, bottom-up or flat.
 
-    Costs are measured if the target was run at least twice, else predicted. Inclusive values lead
+    Costs are measured if the target was run, else predicted. Inclusive values lead
     top-down, exclusive values in the other views; -i and -e choose. The default target is 4 times
     the largest scale. One or two scales allow no models: then all costs are measured, and two
     scales are compared by excess work. --compare shows two experiments in one tree.

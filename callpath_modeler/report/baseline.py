@@ -47,7 +47,7 @@ def _head(baseline: Baseline) -> Iterator[str]:
     at = f", {setting_text(fitted.measured_at)}" if fitted.held else ""
     yield f"# at {fitted.parameter} = {first} to {last}{at}; written by `cpmodel baseline`."
     yield f"# growth: the fastest growth that these runs allow with {sure} confidence;"
-    how = "repetitions" if baseline.repeated else "prediction"
+    how = ("prediction", "measurement", "repetitions")[min(baseline.repetitions, 2)]
     yield f"# value: the upper limit of the band of its {how}, plus {percent(baseline.margin)},"
     yield "# or an exact count."
     for each in omissions(experiment):

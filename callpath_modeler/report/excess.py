@@ -16,6 +16,7 @@ from callpath_modeler.analysis.excess import (
     readings,
 )
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.excess_view import ExcessView, Overlaps
 from callpath_modeler.report.headline import left_out
@@ -41,8 +42,6 @@ from callpath_modeler.units import (
 )
 
 _GREY = "dim"
-_WORTH_A_NOTE = 0.01
-"""Share of the run time; a note reports larger differences from the sum of call paths."""
 _OVERLAP_OF_EXPECTED = (
     "~ the repetitions and the expected costs overlap, so noise may explain the difference"
 )
@@ -70,7 +69,7 @@ def excess_text(
     invocation : command lines for the same experiment
     """
     columns = _columns(shown, style=style)
-    body = tree_lines(shown.outline, columns, style=style)
+    body = tree_lines(shown.outline, columns, style=style, below=_lines_below(shown))
     is_doubted = any("~" in cell for column in columns for cell in column.cells)
     footer = [
         *_no_room(shown, body[0].plain, style=style),
@@ -93,7 +92,7 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
     """Return the sentence that answers: how much is lost, and where."""
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (parameter_value(point) for point in losses.pairs[k])
-    name, unit = losses.parameter, losses.metric.unit
+    name = losses.parameter
     run_time = float(losses.run_time[losses.columns(k)[1]])
     is_relative = losses.ideal.is_relative
     between = f"From {name} = {p} to {q}" if is_relative else f"At {name} = {q}"
@@ -108,12 +107,7 @@ def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
         is_scaling=losses.ideal.scaling is not None,
         band=_total_band_text(shown),
     )
-    answer = f"{answer}. {_hot_text(shown)}".rstrip()
-    slowest = float(losses.slowest[losses.columns(k)[1]])
-    if np.isnan(slowest) or abs(slowest - run_time) <= _WORTH_A_NOTE * slowest:
-        return answer
-    amount = style.amount(slowest, unit)
-    return f"{answer} The run time (slowest process) at {name} = {q} is {amount}."
+    return f"{answer}. {_hot_text(shown)}".rstrip()
 
 
 def _hot_text(shown: ExcessView) -> str:
@@ -146,8 +140,16 @@ def _context(shown: ExcessView) -> tuple[str, str]:
     return f"{said} · {losses.ideal.meaning}{why}{left_out(experiment)}", f"X = {formula}"
 
 
+def _lines_below(shown: ExcessView) -> list[str]:
+    """Return the names of the lines below those of nodes."""
+    is_whole = shown.outline.start == ROOT
+    return [*["imbalance"] * (is_whole and shown.losses.has_imbalance), "total"]
+
+
 def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     losses = shown.losses
+    blank = [""] * len(_lines_below(shown))
+    rest = len(blank) - 1  # 1 = the imbalance has a line
     own, whole = shown.outline.values(losses.excess)
     total, last = losses.total, len(losses.pairs) - 1
     columns = []
@@ -160,31 +162,38 @@ def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
         columns.append(
             TextColumn(
                 _head(shown, k) if last else "excess",
-                [*_shares(whole[:, k], overlaps, 0), percent(total[k])],
+                [
+                    *_shares(whole[:, k], overlaps, 0),
+                    *[percent(losses.imbalance[k])] * rest,
+                    percent(total[k]),
+                ],
                 droppable=rank,
             )
         )
-        columns.append(TextColumn("own", [*_shares(own[:, k], overlaps, 1), ""], droppable=rank))
+        cells = [*_shares(own[:, k], overlaps, 1), *blank]
+        columns.append(TextColumn("own", cells, droppable=rank))
     if shown.bands is not None and shown.prediction is not None:
         texts = [_share_band(shown.bands[1], line) for line in range(len(shown.outline))]
-        texts.append(_share_band(shown.band_of_total, 0))
+        texts += [*blank[1:], _share_band(shown.band_of_total, 0)]
         title = f"{shown.prediction.fitted.models.confidence:.0%} band"
         columns.append(TextColumn(title, texts, droppable=2))
     if shown.ensemble is not None and last:
         mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
-        of_all = percent(float(losses.ensemble[0].total[0]))
-        columns.append(TextColumn(ENSEMBLE, [*mean[1], of_all], droppable=3 + last))
-        columns.append(TextColumn("own", [*mean[0], ""], droppable=3 + last))
+        of_all = [*[losses.ensemble.imbalance][:rest], losses.ensemble.total]
+        cells = [*mean[1], *map(percent, of_all)]
+        columns.append(TextColumn(ENSEMBLE, cells, droppable=3 + last))
+        columns.append(TextColumn("own", [*mean[0], *blank], droppable=3 + last))
     if last == 0:
         costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
         of_lines = shown.efficiency(whole[:, 0], costs, 0)
-        efficiency = [percent(x) for x in (*of_lines.tolist(), 1 - total[0])]
+        efficiency = [percent(x) for x in of_lines.tolist()]
+        efficiency += [*blank[1:], percent(1 - total[0])]
         title = "efficiency" if losses.ideal.scaling else "expected"
         columns.append(TextColumn(title, efficiency, droppable=2))
     words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
-    columns.append(TextColumn("reading", [*words, ""], right=False, droppable=1))
+    columns.append(TextColumn("reading", [*words, *blank], right=False, droppable=1))
     marks = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, TextColumn("", [*marks, ""])]
+    return [*columns, TextColumn("", [*marks, *blank])]
 
 
 def _head(shown: ExcessView, pair: int) -> str:
@@ -226,7 +235,9 @@ def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
     found = []
     scales = list(zip(losses.pairs[0], losses.columns(0), strict=True))
     for point, column in scales if losses.ideal.is_relative else scales[1:]:
-        values = [*whole[:, column], losses.run_time[column]]
+        run_time = losses.run_time[column]
+        rest = [run_time - losses.costs.total[column]][: len(_lines_below(shown)) - 1]
+        values = [*whole[:, column], *rest, run_time]
         cells = [style.amount(float(v), losses.metric.unit) for v in values]
         head = f"{losses.parameter}={parameter_value(point)}"
         found.append(TextColumn(head, cells, droppable=3))
@@ -261,7 +272,8 @@ def _footer(
     if losses.ideal.is_relative:
         lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
-    lines.append(sum_check_text(shown.outline, shown.check, sums))
+    name = "the sum" if len(_lines_below(shown)) > 1 else "the total"
+    lines.append(sum_check_text(shown.outline, shown.check, sums, name))
     if shown.request.kind is ViewKind.TOP_DOWN:
         lines.append(invocation.hint("excess", "--view bottom-up"))
     return lines
@@ -271,6 +283,13 @@ def _notes(shown: ExcessView) -> list[str]:
     """Return the notes on scales without an expected cost, on the target, and on the ensemble."""
     losses, name = shown.losses, shown.losses.parameter
     notes = []
+    if len(_lines_below(shown)) > 1:
+        notes.append(
+            "imbalance: the run time less the sum of all call paths. X divides by the run time, "
+            "which is the time of the slowest process."
+        )
+    if not losses.has_run_time and losses.metric.is_time:
+        notes.append("X divides by the sum of all call paths, because the runs have no run time")
     if losses.omitted:
         scales = ", ".join(map(parameter_value, losses.omitted))
         base, last = losses.omitted[0], losses.pairs[-1][1]
@@ -282,7 +301,7 @@ def _notes(shown: ExcessView) -> list[str]:
         rest = f"; without call paths that have no model, {percent(share)} of the largest scale"
         notes.append(told + rest * bool(share > 0))
     if shown.ensemble is not None and len(losses.pairs) > 1:
-        count = losses.ensemble[1]
+        count = losses.ensemble.count
         notes.append(f"{ENSEMBLE}: mean over all {count} pairs of measured scales")
     return notes
 

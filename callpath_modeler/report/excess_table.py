@@ -20,7 +20,7 @@ from callpath_modeler.report.outlined_view import (
     view_header,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, ensemble_json, expected_json
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.report.unmatched import unmatched_json
 
 
@@ -33,9 +33,8 @@ def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     spent_own, spent_whole = shown.outline.values(losses.expected)
     empty: list[Cell] = [None] * len(lines)
     means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
-    mean, count = losses.ensemble
-    if count:
-        means_own, means_whole = shown.outline.values(mean)
+    if losses.ensemble.count:
+        means_own, means_whole = shown.outline.values(losses.ensemble.costs)
         means = {
             "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
             "excess_ensemble_exclusive": means_own[:, 0].tolist(),
@@ -115,7 +114,6 @@ def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
 def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:
     losses, tree = shown.losses, shown.tree
     total = shown.band_of_total
-    mean, count = losses.ensemble
     pairs = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
@@ -125,8 +123,9 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
                 "scale": q,
                 "total_at_base": float(losses.run_time[base]),
                 "total_at_scale": float(losses.run_time[scale]),
-                "run_time_at_scale": json_number(float(losses.slowest[scale])),
+                "run_time_at_scale": float(losses.run_time[scale]) if losses.has_run_time else None,
                 "excess": float(losses.total[k]),
+                "imbalance": float(losses.imbalance[k]),
                 "efficiency": 1.0 - float(losses.total[k]) if losses.ideal.scaling else None,
                 "basis": _basis(shown, k),
                 "low": total.low[0] if losses.is_predicted(k) else None,
@@ -144,6 +143,6 @@ def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]
         "centre": losses.centre,
         "view": str(shown.request.kind),
         "pairs": pairs,
-        ENSEMBLE: ensemble_json(mean, count),
+        ENSEMBLE: ensemble_json(losses.ensemble),
         **view_header(shown),
     }

@@ -79,7 +79,7 @@ class ExcessView(OutlinedView):
         if self.prediction is None:
             nothing = np.full(1, np.nan)
             return Band(nothing, nothing, nothing)
-        return self.prediction.program.excess_band
+        return self.prediction.program_excess
 
     @cached_property
     def ensemble(self) -> tuple[FloatArray, FloatArray] | None:
@@ -87,10 +87,10 @@ class ExcessView(OutlinedView):
 
         None = there is at most one pair.
         """
-        costs, count = self.losses.ensemble
-        if count < 2:
+        ensemble = self.losses.ensemble
+        if ensemble.count < 2:
             return None
-        own, whole = self.outline.values(costs)
+        own, whole = self.outline.values(ensemble.costs)
         return own[:, 0], whole[:, 0]
 
     @property

@@ -176,7 +176,7 @@ def _of_runs(answer: Answer, runs: int, *, style: TextStyle) -> str:
     fitted, known = answer.fitted, answer.measured
     if answer.run_time is not None:
         known = Measured(answer.run_time.fitted)
-    point, said = known.ran(answer.target), measured_by(fitted.models.aggregate, runs)
+    point, said = known.point(answer.target), measured_by(fitted.models.aggregate, runs)
     if point is None or runs < 2 or not fitted.metric.additive:
         return said
     totals = known.totals(point)
@@ -215,10 +215,9 @@ def sum_notes(answer: Answer) -> list[str]:
         notes.append(f"{what} {_why_sums_differ(answer)}")
     if not answer.repetitions and is_lowered(answer.sum_of_models, answer.predicted_total):
         said = quantity(answer.sum_of_models, answer.fitted.metric.unit)
-        todo = "run this scale again" if run_time.repetitions else "measure a larger scale"
         notes.append(
             f"The models of the call paths add up to {said}, more than the run time. Uncertain"
-            f" predictions are lowered until they add up to it: {todo}."
+            " predictions are lowered until they add up to it: measure a larger scale."
         )
     return notes
 
@@ -234,8 +233,6 @@ def _why_sums_differ(answer: Answer) -> str:
     if reduction is Reduction.MAX and is_more:
         slowest = "different processes are slowest in different call paths"
         return f"Each is the maximum over processes, and {slowest}."
-    if bool(answer.repetitions) is not bool(answer.run_time and answer.run_time.repetitions):
-        return "They are predicted, while the run time is measured."
     if not answer.repetitions and is_more:
         return "Their models disagree with the model of the run time: measure a larger scale."
     each = (
@@ -293,8 +290,8 @@ def target_text(answer: Answer) -> str:
 
 
 def _runs(measured: Measured, target: float) -> list[str]:
-    """Return the costs of the runs at a target, where the models give the answer."""
-    metric, point = measured.fitted.metric, measured.ran(target)
+    """Return the costs of the runs at a target whose costs are predicted."""
+    metric, point = measured.fitted.metric, measured.point(target)
     if point is None or not metric.additive:
         return []
     took = quantity(float(np.nansum(measured.fitted.measured[:, point])), metric.unit)
@@ -307,7 +304,7 @@ def model_notes(answer: Answer, *, style: TextStyle) -> list[str]:
     if fitted.is_measured_only:
         return []
     if answer.run_time is not None and answer.run_time.repetitions:
-        value = style.amount(answer.run_time.predicted, fitted.metric.unit)
+        value = style.amount(answer.predicted_run_time, fitted.metric.unit)
         return [f"The model predicts {value} (error {off_by(answer)})."]
     if not answer.repetitions or not np.isfinite(said):
         return []
@@ -321,7 +318,7 @@ def off_by(answer: Answer) -> str:
     """Return the error of the run time's model, or of the models in total: ``+13 %``."""
     run_time = answer.run_time
     if run_time is not None and run_time.repetitions:
-        return _off(run_time.predicted, run_time.total[0])
+        return _off(answer.predicted_run_time, run_time.total[0])
     return total_off_by(answer)
 
 

@@ -177,7 +177,7 @@ def whole_formula(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
 
 
 def measured_line(ranking: Ranking, row: int, *, style: TextStyle) -> list[str]:
-    """Return the measured cost at the target, if it was run at least twice."""
+    """Return the measured cost at the target, if it was run."""
     if not ranking.repetitions:
         return []
     unit, where = ranking.fitted.metric.unit, f"at {target_text(ranking)}"
@@ -356,11 +356,11 @@ def excess_steps(ranking: Ranking) -> list[ExcessStep]:
         efficiency = ranking.excess.efficiency
         title = f"{_step(ranking.base, ranking.target)} predicted"
         steps.append(ExcessStep(title, True, *shares, efficiency))
-    mean, count = ranking.ensemble
-    if count > 1:
-        shares = mean.inclusive[:, 0], mean.exclusive[:, 0]
+    ensemble = ranking.ensemble
+    if ensemble.count > 1:
+        shares = ensemble.costs.inclusive[:, 0], ensemble.costs.exclusive[:, 0]
         nothing = np.full(len(shares[0]), np.nan)
-        steps.append(ExcessStep(f"mean of {count} pairs", False, *shares, nothing))
+        steps.append(ExcessStep(f"mean of {ensemble.count} pairs", False, *shares, nothing))
     return steps
 
 

@@ -79,7 +79,7 @@ class NodeReport(ViewNode[NodeValues]):
         return amount_text(value, low, high, unit, style=self.style)
 
     def _measured(self) -> list[str]:
-        """Return the measured value at the target, if that was run at least twice."""
+        """Return the measured value at the target, if that was run."""
         forecast, main = self.forecast, self.main
         if not forecast.repetitions:
             return []

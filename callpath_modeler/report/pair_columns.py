@@ -19,6 +19,7 @@ from callpath_modeler.units import parameter_value, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.analysis.ensemble import EnsembleExcess
 
 ENSEMBLE = "ensemble"
 """Title of the mean over all pairs of measured scales."""
@@ -32,7 +33,7 @@ def pair_title(pair: tuple[float, float]) -> str:
 def pair_text_columns(
     answer: Answer,
     lines: Callable[[Costs], FloatArray],
-    below: Callable[[Costs], Sequence[FloatArray]],
+    below: Callable[[Costs, FloatArray], Sequence[FloatArray]],
     *,
     without_last: bool,
 ) -> dict[str, TextColumn]:
@@ -42,14 +43,15 @@ def pair_text_columns(
     ----------
     answer : the source of the excess work
     lines : function that returns the values of lines, [lines, columns]
-    below : function that returns the values of further lines, each [columns]
+    below : function that returns the values of further lines, each [columns], from the excess work
+        of call paths and that of the program
     without_last : whether the last pair has other columns already
     """
     losses = answer.losses
     if losses is None:
         return {}
-    mean, count = answer.ensemble
-    values, last = lines(losses.excess), below(losses.excess)
+    ensemble = answer.ensemble
+    values, last = lines(losses.excess), below(losses.excess, losses.total)
     columns = {}
     for k, pair in enumerate(losses.pairs[: len(losses.pairs) - without_last]):
         runs = losses.repetitions(k)
@@ -61,9 +63,10 @@ def pair_text_columns(
             droppable=1,
             styles=[*excess_styles(values[:, k]), *[""] * len(last)],
         )
-    if count > 1:
-        whole = lines(mean)[:, 0]
-        totals = [_total(float(row[0])) for row in below(mean)]
+    if ensemble.count > 1:
+        whole = lines(ensemble.costs)[:, 0]
+        of_program = np.array([ensemble.total])
+        totals = [_total(float(row[0])) for row in below(ensemble.costs, of_program)]
         cells = [percent(x) for x in whole.tolist()]
         columns[ENSEMBLE] = TextColumn(ENSEMBLE, [*cells, *totals], droppable=1)
     return columns
@@ -86,7 +89,7 @@ def pair_note(answer: Answer, *, inclusive: bool, header: str | None = None) -> 
     losses = answer.losses
     if losses is None:
         return []
-    _, count = answer.ensemble
+    count = answer.ensemble.count
     kind = "inclusive" if inclusive else "exclusive"
     note = f"p→q: {kind} excess work between measured scales = {losses.ideal.formula}"
     mean = f"; {ENSEMBLE}: its mean over all {count} pairs of measured scales"
@@ -106,8 +109,8 @@ def pair_cells(
     answer : the source of the excess work
     lines : function that returns exclusive and inclusive values of lines, each [lines, columns]
     """
-    losses, (mean, _) = answer.losses, answer.ensemble
-    named = {f"excess_{ENSEMBLE}": (mean, 0)}
+    losses = answer.losses
+    named = {f"excess_{ENSEMBLE}": (answer.ensemble.costs, 0)}
     if losses is not None:
         for k, pair in enumerate(losses.pairs):
             scales = "_".join(map(parameter_value, pair))
@@ -127,7 +130,7 @@ def expected_json(ideal: Ideal) -> dict[str, object]:
 
 def pair_header(answer: Answer) -> dict[str, object]:
     """Return the JSON fields of the expected costs, of the pairs and of their ensemble."""
-    losses, (mean, count) = answer.losses, answer.ensemble
+    losses = answer.losses
     pairs = [] if losses is None else losses.pairs
     totals = [] if losses is None else losses.total.tolist()
     return {
@@ -136,10 +139,10 @@ def pair_header(answer: Answer) -> dict[str, object]:
             {"base": p, "scale": q, "excess": total}
             for (p, q), total in zip(pairs, totals, strict=True)
         ],
-        ENSEMBLE: ensemble_json(mean, count),
+        ENSEMBLE: ensemble_json(answer.ensemble),
     }
 
 
-def ensemble_json(mean: Costs, count: int) -> dict[str, object]:
-    """Return the JSON field of the mean excess work over all pairs of measured scales."""
-    return {"pairs": count, "excess": json_number(float(mean.total[0])) if count else None}
+def ensemble_json(ensemble: EnsembleExcess) -> dict[str, object]:
+    """Return the JSON field of the mean over all pairs of measured scales."""
+    return {"pairs": ensemble.count, "excess": json_number(ensemble.total)}

@@ -292,8 +292,9 @@ def answer_header(
             "high": high,
             "predicted": json_number(answer.predicted_total),
         },
-        "run_time": None if run_time is None else run_time_json(run_time),
+        "run_time": None if run_time is None else run_time_json(answer, run_time),
         "imbalance": None if run_time is None else _imbalance_json(answer),
+        "excess": _excess_json(answer),
         "fastest": turning_json(answer.turning),
         "unmodelled": {
             "callpaths": len(answer.unmodelled),
@@ -313,7 +314,20 @@ def _imbalance_json(answer: Answer) -> dict[str, object]:
     }
 
 
-def run_time_json(run_time: RunTime) -> dict[str, object]:
+def _excess_json(answer: Answer) -> dict[str, object] | None:
+    """Return the excess work of the program and of its imbalance; None = not defined."""
+    if np.isnan(answer.total_excess):
+        return None
+    band = answer.program_excess
+    return {
+        "program": json_number(answer.total_excess),
+        "low": json_number(float(band.low[0])),
+        "high": json_number(float(band.high[0])),
+        "imbalance": json_number(answer.imbalance_excess),
+    }
+
+
+def run_time_json(answer: Answer, run_time: RunTime) -> dict[str, object]:
     """Return the run time at the target and at all measured scales."""
     value, low, high = (json_number(number) for number in run_time.total)
     fitted = run_time.fitted
@@ -322,7 +336,7 @@ def run_time_json(run_time: RunTime) -> dict[str, object]:
         "at_target": value,
         "low": low,
         "high": high,
-        "predicted": json_number(run_time.predicted),
+        "predicted": json_number(answer.predicted_run_time),
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
         "measured": [json_number(float(number)) for number in fitted.measured[0]],

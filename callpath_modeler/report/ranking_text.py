@@ -289,10 +289,9 @@ def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[st
     def lines(costs: Costs) -> FloatArray:
         return (costs.inclusive if ranking.inclusive else costs.exclusive)[rows]
 
-    def below(costs: Costs) -> list[FloatArray]:
+    def below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
         rest = [np.nansum(costs.exclusive[others], axis=0)] if len(others) else []
-        nothing = np.full_like(costs.total, np.nan)
-        return [*rest, *[nothing] * ranking.has_imbalance, costs.total]
+        return [*rest, *[whole - costs.total] * ranking.has_imbalance, whole]
 
     return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
 

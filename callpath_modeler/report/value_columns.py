@@ -99,6 +99,7 @@ def program_cells(answer: Answer, *, style: TextStyle) -> tuple[dict[str, str], 
         "measured": style.amount(answer.imbalance_at_largest, unit),
         "base": style.amount(answer.imbalance_at_base, unit),
         "value": style.amount(answer.imbalance, unit),
+        **dict.fromkeys(("excess", "loss", "own_loss"), percent(answer.imbalance_excess)),
     }
     total = {
         "measured": style.amount(answer.program_at_largest, unit),

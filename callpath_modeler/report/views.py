@@ -212,10 +212,9 @@ def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
     columns = [*with_lines_below(cells, cells_below[-len(below) :]).values()]
     kind = 1 if shown.inclusive else 0
 
-    def pairs_below(costs: Costs) -> list[FloatArray]:
-        nothing = np.full_like(costs.total, np.nan)
-        total = costs.total if shown.outline.start == ROOT else nothing
-        return [*[nothing] * (len(below) - 1), total]
+    def pairs_below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
+        total = whole if shown.outline.start == ROOT else np.full_like(whole, np.nan)
+        return [*[whole - costs.total] * (len(below) - 1), total]
 
     pairs = pair_text_columns(
         forecast,

@@ -101,7 +101,7 @@ _MEANINGS = """\
 Share: part of the whole program's cost at the target. Band: it holds the value with the probability
 in its title. Trust: the band lies within ●●●● 10 %, ●●●○ 25 %, ●●○○ a factor of 2, ●○○○ a factor of
 5. Excess: cost beyond perfect scaling since the smallest run. Imbalance: maximum over mean of the
-processes. A target that was run at least twice is measured; the column model is then the error of
+processes. A target that was run is measured; the column model is then the error of
 the models. Chart: ● measured, ░ band, ┊ end of the data, ◆ target."""
 
 _MEANINGS_OF_PAIR = """\

@@ -102,7 +102,7 @@ class ValueKeys(BrowserFrame):
             return
         if not other:
             at = at_text(known.fitted, self.target)
-            self.say(f"{at} was not run at least twice, so values are predicted")
+            self.say(f"{at} was not run, so values are predicted")
             return
         self._predicted = not self._predicted
         self._message = f"values are {other}; p shows {self._other_basis} values"

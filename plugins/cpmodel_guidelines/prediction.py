@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, propagate_errors
+from callpath_modeler.analysis.deviations import deviation_of_models
 from callpath_modeler.analysis.expectations.crossings import crossing
 from callpath_modeler.analysis.expectations.verdicts import Crossing
-from callpath_modeler.analysis.two_samples import deviation_of_models
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted

@@ -3,7 +3,7 @@
 Bounds allow for today's uncertainty. The bound of a growth is the fastest growth that today's data
 do not exclude. The bound of a value is the upper end of its band, plus a margin for differences
 between days that repetitions do not show. Bands are those of `Subjects.band`: measured at a
-repeated scale, else predicted.
+scale that was run, else predicted.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Baseline:
     fitted : the models
     margin : relative margin above the band of a value
     target : scale of the bounds
-    repeated : True if values at the target are measured
+    repetitions : number of runs at the target if values are measured; 0 = they are predicted
     entries : the whole program, if the metric is additive, and call paths in descending order of
         cost
     others : common bound of all other call paths with known cost; 0 = there are none
@@ -98,7 +98,7 @@ class Baseline:
     fitted: Fitted
     margin: float
     target: float
-    repeated: bool
+    repetitions: int
     entries: tuple[BaselineEntry, ...]
     others: float
     left: int
@@ -115,9 +115,10 @@ def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseli
     settings = settings or BaselineSettings()
     target = float(fitted.points[-1]) if settings.target is None else settings.target
     measured = Measured(fitted)
-    value = _costs(measured, target)
+    point = measured.point(target)
+    value = predicted_values(fitted, target) if point is None else fitted.measured[:, point]
     known = np.flatnonzero(~np.isnan(value))
-    if not len(known):
+    if not len(known) or not (fitted.modelled.any() or measured.is_repeated):
         raise DataError("no call path has a model: nothing to expect", hint="see `cpmodel rank`")
     order = known[np.argsort(-value[known], kind="stable")]
     number = _how_many(value[order], settings, additive=fitted.metric.additive)
@@ -135,25 +136,12 @@ def baseline(fitted: Fitted, settings: BaselineSettings | None = None) -> Baseli
         fitted,
         settings.margin,
         target,
-        measured.point(target) is not None,
+        0 if point is None else measured.repetitions(point),
         tuple(
             entry for part in parts for entry in _entries(part, patterns, target, settings.margin)
         ),
         float(high.max(initial=0.0)) * (1 + settings.margin),
         len(rest),
-    )
-
-
-def _costs(measured: Measured, target: float) -> FloatArray:
-    """Return the costs of call paths at a scale, [call paths]; NaN = not known."""
-    fitted, point = measured.fitted, measured.point(target)
-    value = predicted_values(fitted, target)
-    if point is None:
-        return value
-    own = measured.values(lambda exclusive: exclusive, point, fitted.models.confidence).value
-    # What was absent there costs nothing there.
-    return np.where(
-        np.isnan(fitted.measured[:, point]), np.nan, np.where(np.isnan(own), value, own)
     )
 
 

@@ -197,7 +197,7 @@ def _repetitions(found: Judgement, bound: Bound, subjects: Subjects) -> int | No
     assert found.target is not None
     assert found.found is not None
     point = subjects.measured.point(found.target)
-    assert point is not None, "what is measured was repeated there"
+    assert point is not None, "what is measured was run there"
     return subjects.measured.deciding_repetitions(point, found.found, bound.amount)
 
 

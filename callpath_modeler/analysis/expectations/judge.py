@@ -291,7 +291,7 @@ class Judge:
         if not is_growth:
             target = self._bounded_at(expectation, criterion, subjects.fitted)
         # What is gone at the largest scale costs nothing beyond it, and keeps every bound; so does
-        # what does not occur at a target that was repeated.
+        # what does not occur at a target that was run.
         subjects = subjects.occurring(target)
         parts = len(expectation.criteria) * max(len(subjects), 1)
         return CriterionQuery(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)

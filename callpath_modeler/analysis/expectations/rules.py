@@ -46,7 +46,6 @@ from callpath_modeler.expression import (
 )
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth, Models
-from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pattern import Patterns, unmatched
@@ -186,19 +185,11 @@ class Rule:
         return self._sides([*self._measured_bands()], self.fitted.points)
 
     def _measured_bands(self) -> Iterator[Band]:
-        """Return the summed cost of the call paths of each pattern, [K] each.
-
-        Bands are confidence intervals of repetitions. Without repetitions, they are as wide as the
-        deviations of measurements from models.
-        """
-        confidence, values = self.models.confidence, self._measured()
-        reach = normal_quantile(0.5 + confidence / 2)
-        width = reach * self.models.spread[:, None] * values
-        repeated = self.runs.everywhere(
-            lambda columns: _sums(self.rows.values(), columns), confidence
+        """Return the summed cost of the call paths of each pattern, [K] each."""
+        band = self.runs.everywhere(
+            lambda columns: _sums(self.rows.values(), columns), self.models.confidence
         )
-        band = repeated.known_or(Band(values, np.maximum(values - width, 0.0), values + width))
-        return (band[k] for k in range(len(values)))
+        return (band[k] for k in range(len(self.rows)))
 
     def broken_at(self) -> FloatArray:
         """Return the measured points at which the whole band breaks the rule."""
@@ -209,13 +200,12 @@ class Rule:
         return crossing(lambda points: self.at(points).beyond, self.fitted.points)
 
     def sides(self, target: float) -> BoundSides:
-        """Return both sides at a finite scale, [1]: measured if it was repeated, or predicted."""
+        """Return both sides at a finite scale, [1]: measured if it was run, or predicted."""
         point, scale = self.runs.point(target), np.array([target])
         if point is None:
             return self.at(scale)
         here = slice(point, point + 1)
-        found = self._sides([band[here] for band in self._measured_bands()], scale)
-        return found if found.beyond.measured.all() else self.at(scale)
+        return self._sides([band[here] for band in self._measured_bands()], scale)
 
     def in_the_end(self) -> tuple[Leading, Leading] | None:
         """Return the leading terms of both sides; None = a model is missing."""

@@ -56,7 +56,8 @@ class Subjects:
         """
         row = self.row(index)
         if row is None:
-            return "run time" if self.run_time is not None else ""
+            known = self.run_time if of_growth else self.fitted.run_time
+            return "run time" if known is not None else ""
         has_callees = self.fitted.experiment.tree.end[row] > row + 1
         return "sum with callees" if of_growth and self.inclusive and has_callees else ""
 
@@ -76,7 +77,7 @@ class Subjects:
         return exclusive[self.rows]
 
     def occurring(self, target: float | None = None) -> Subjects:
-        """Return the subjects that occur at the largest scale, or at a repeated target."""
+        """Return the subjects that occur at the largest scale, or at a target that was run."""
         if self.rows is None:
             return self
         point = None if target is None else self.measured.point(target)
@@ -93,34 +94,49 @@ class Subjects:
     def band(self, kind: CriterionKind, target: float, confidence: float) -> Band:
         """Return a number of each subject at a finite target, [subjects].
 
-        It is measured if the target was repeated, else predicted.
+        It is measured if the target was run, else predicted.
 
         Parameters
         ----------
         kind : the number; in the unit of the metric, or a fraction of the program
         confidence : confidence of the band
         """
+        if self.rows is None and kind is not CriterionKind.SHARE:
+            whole = self._of_run_time(kind, target, confidence)
+            if whole is not None:
+                return whole
         point = self.measured.point(target)
-        if kind is CriterionKind.VALUE and self.run_time is not None:
-            return self._run_time(target, confidence, is_measured=point is not None)
         if point is None:
             return self._predicted(kind, target, confidence)
-        found = self._measured(kind, point, confidence)
-        if found.measured.all():
-            return found
-        return found.known_or(self._predicted(kind, target, confidence))
+        return self._measured(kind, point, confidence)
 
-    def _run_time(self, target: float, confidence: float, *, is_measured: bool) -> Band:
-        """Return the run time at a target, [1], as a ranking has it."""
-        fitted = _confident(self.fitted, confidence)
-        sums = (np.nan,) * 3 if is_measured else predict(fitted, target).total()
-        found = run_time_at(fitted, target, self.measured, sums, predicted=not is_measured)
-        assert found is not None, "the run time has a model"
+    def _run_time(self, target: float, confidence: float) -> Band | None:
+        """Return the run time at a target, [1], as a ranking has it; None = it is not known."""
+        found = run_time_at(_confident(self.fitted, confidence), target, self.measured)
+        if found is None:
+            return None
         value, low, high = (np.array([end]) for end in found.total)
-        return Band(value, low, high, np.array([is_measured]))
+        return Band(value, low, high, np.array([found.repetitions > 0]))
+
+    def _of_run_time(self, kind: CriterionKind, target: float, confidence: float) -> Band | None:
+        """Return a number of the program from its run time, [1]; None = that is not known."""
+        whole, fitted = self._run_time(target, confidence), self.fitted
+        if whole is None or kind is CriterionKind.VALUE:
+            return whole
+        base = float(fitted.points[0])
+        before = self._run_time(base, confidence)
+        if before is None or not before.measured.all():
+            assert fitted.run_time is not None, "the run time is known"
+            value = fitted.run_time.at_smallest()
+            before = Band(value, value, value)
+        experiment, parameter = fitted.experiment, fitted.parameter
+        factor = ideal_cost(scaling_over(experiment, parameter), base, target, np.ones(1))
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(lambda of: of[0] - factor * of[1], [whole, before])
+        return propagate_errors(lambda of: 1 - factor * of[1] / of[0], [whole, before])
 
     def _measured(self, kind: CriterionKind, point: int, confidence: float) -> Band:
-        """Return a number of each subject at a repeated point, [subjects]."""
+        """Return a number of each subject at a measured point, [subjects]."""
         measured, target = self.measured, float(self.fitted.points[point])
         if kind is CriterionKind.SHARE:
             return measured.shares(self.sums, point, confidence, self._costs_of_program())
@@ -132,10 +148,13 @@ class Subjects:
             return propagate_errors(
                 lambda of: of[0] * one - self._ideal(of[1], target), [own, before]
             )
-        whole = measured.values(replace(self, rows=None).sums, point, confidence)
-        share = measured.shares(self.sums, point, confidence)
+        whole = self._run_time(target, confidence)
+        if whole is None:
+            sums = measured.values(replace(self, rows=None).sums, point, confidence)
+            whole = Band(sums.value * one, sums.low * one, sums.high * one, sums.measured)
+        share = measured.shares(self.sums, point, confidence, self._costs_of_program())
         return propagate_errors(
-            lambda of: of[0] - self._ideal(of[2], target) / (of[1] * one), [share, whole, before]
+            lambda of: of[0] - self._ideal(of[2], target) / of[1], [share, whole, before]
         )
 
     def _predicted(self, kind: CriterionKind, target: float, confidence: float) -> Band:
@@ -150,13 +169,15 @@ class Subjects:
         if kind is CriterionKind.LOSS:
             return propagate_errors(lambda of: of[0] * one - spent, [mine])
         rest = _rest(self, own)
+        by = self._sum_in_program(own, target)
         if kind is CriterionKind.SHARE:
             share = propagate_errors(lambda of: of[0] / (of[0] + of[1]), [mine, rest])
             low, high = np.maximum(share.low, 0.0), np.minimum(share.high, 1.0)
-            by = self._sum_in_program(own, target)
             value, low, high = (np.minimum(end * by, 1.0) for end in (share.value, low, high))
             return Band(value, low, high)
-        return propagate_errors(lambda of: (of[0] - spent / one) / (of[0] + of[1]), [mine, rest])
+        return propagate_errors(
+            lambda of: by * (of[0] - spent / one) / (of[0] + of[1]), [mine, rest]
+        )
 
     def _costs_of_program(self) -> FloatArray | None:
         """Return the run time of every run in the unit of call paths, [K, R]; None = not known."""
@@ -172,18 +193,20 @@ class Subjects:
             return 1.0
         sums = own.total()
         found = run_time_at(self.fitted, target, self.measured, sums, predicted=True)
-        return 1.0 if found is None else sums[0] * float(self._one(target)[0]) / found.predicted
+        return 1.0 if found is None else sums[0] * float(self._one(target)[0]) / found.total[0]
 
     def _before(self, confidence: float) -> Band:
         """Return the measured values at the smallest scale, [subjects]; 0 = did not occur."""
         point = self.measured.point(float(self.fitted.points[0]))
-        centre = self.sums(self.fitted.measured[:, 0])
-        absent = np.isnan(centre)
-        nothing = np.where(absent, 0.0, np.nan)
-        of_absent = Band(nothing, nothing, nothing, absent)
         if point is None:
-            return of_absent
-        return of_absent.known_or(self.measured.values(self.sums, point, confidence))
+            value = np.nan_to_num(self.sums(self.fitted.at_smallest()))
+            return Band(value, value, value)
+        known = self.measured.values(self.sums, point, confidence)
+        absent = np.isnan(known.value)
+        value, low, high = (
+            np.where(absent, 0.0, end) for end in (known.value, known.low, known.high)
+        )
+        return Band(value, low, high, np.ones(len(absent), np.bool_))
 
     def _one(self, target: float) -> FloatArray:
         """Return the factor that converts a value at the target to one process, [1]."""

@@ -94,7 +94,7 @@ class Judgement:
     judged, broken, unsure : numbers of subjects
     unmodelled : share of the cost of the worst without a model; 1 = it has no model at all
     outside : True if no law explains the worst, or if its law changes within the measurements
-    measured : True if `found` is measured at a repeated target; else it is predicted
+    measured : True if `found` is measured at a target that was run; else it is predicted
     found : value, low and high of the worst at the target, in `unit`, with bands for simultaneous
         confidence; None for growth
     expected : the other side of a bound, in `unit`

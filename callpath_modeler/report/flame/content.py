@@ -82,7 +82,10 @@ class Flame:
 
 @dataclass(frozen=True, slots=True)
 class _Scales:
-    """Exclusive costs per process at two scales, each [call paths]; NaN = not known."""
+    """Exclusive costs per process at two scales, each [call paths]; NaN = not known.
+
+    The run time is that at the larger scale; None = the sum of the costs.
+    """
 
     experiment: Experiment
     parameter: str
@@ -91,6 +94,7 @@ class _Scales:
     before: FloatArray
     after: FloatArray
     ideal: Ideal
+    run_time: float | None = None
 
 
 def plain(experiment: Experiment, metric: Metric, costs: FloatArray) -> Flame:
@@ -104,7 +108,10 @@ def of_losses(losses: Losses, color_by: ColorBy) -> Flame:
     """Return the flame graph of the largest measured scale against the base of the losses."""
     (p, q), k = losses.pairs[-1], len(losses.pairs) - 1
     before, after = (losses.costs.exclusive[:, column] for column in losses.columns(k))
-    scales = _Scales(losses.experiment, losses.parameter, p, q, before, after, losses.ideal)
+    run_time = float(losses.run_time[losses.columns(k)[1]])
+    scales = _Scales(
+        losses.experiment, losses.parameter, p, q, before, after, losses.ideal, run_time
+    )
     at = setting_text(losses.line.at(q))
     title = f"{losses.experiment.name} · {_measure(losses.experiment, losses.metric)} at {at}"
     return _compared(scales, losses.metric, f"{title} (measured)", color_by)
@@ -141,7 +148,16 @@ def of_ranking(
     experiment, parameter = fitted.experiment, fitted.parameter
     before = per_process(experiment, parameter, before, first)
     after = per_process(experiment, parameter, costs, ranking.target)
-    scales = _Scales(experiment, parameter, first, ranking.target, before, after, ideal_of(fitted))
+    scales = _Scales(
+        experiment,
+        parameter,
+        first,
+        ranking.target,
+        before,
+        after,
+        ideal_of(fitted),
+        ranking.cost_per_process,
+    )
     return _compared(scales, fitted.metric, title, color_by, known)
 
 
@@ -182,7 +198,9 @@ def _by_excess(scales: _Scales, metric: Metric, title: str, notes: list[str]) ->
     expected = ideal.cost(scales.base, scales.scale, np.nan_to_num(scales.before))
     # Call paths without a model are excluded, so nothing is expected of them.
     expected = np.where(np.isnan(scales.after) & np.isnan(scales.before), 0.0, expected)
-    found = excess_beyond(tree, (scales.base, scales.scale), expected, scales.after)
+    found = excess_beyond(
+        tree, (scales.base, scales.scale), expected, scales.after, scales.run_time
+    )
     part = 1 - np.nan_to_num(found.efficiency, nan=1.0)
     pairs = zip(found.inclusive.tolist(), found.exclusive.tolist(), strict=True)
     since = f" since {scales.parameter} = {parameter_value(scales.base)}" * ideal.is_relative

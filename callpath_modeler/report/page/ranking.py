@@ -126,7 +126,7 @@ def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
     if ranking.losses is not None:
         count = len(ranking.losses.pairs)
         of_pairs = {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
-        of_pairs[ENSEMBLE] = (ranking.ensemble[0], 0)
+        of_pairs[ENSEMBLE] = (ranking.ensemble.costs, 0)
     for name, (costs, column) in of_pairs.items():
         values = costs.inclusive if ranking.inclusive else costs.exclusive
         columns[name] = values[:, column]

@@ -142,7 +142,7 @@ def _sums(
     """Return the sum of the call paths without a row, and the total; both as columns."""
     if not ranking.fitted.metric.additive:
         return []
-    said = ranking.predicted_total if ranking.run_time is None else ranking.run_time.predicted
+    said = ranking.predicted_total if ranking.run_time is None else ranking.predicted_run_time
     total = (ranking.program_at_largest, *ranking.program_total, said)
     sums = [("total", total)]
     if len(others):

@@ -80,14 +80,17 @@ def test_values_are_those_of_rankings(stepped, inclusive):
 
 
 @pytest.mark.parametrize("single", [0, 1])
-def test_one_run_on_either_side_says_nothing_of_its_noise_so_models_answer(single):
+def test_one_run_on_either_side_has_the_noise_of_the_other(single):
     repetitions = [3, 3]
     repetitions[single] = 1
     sides = (runs(LAWS, k, repetitions=count) for k, count in enumerate(repetitions))
     found = difference(pair(*sides), 8.0)
-    assert (found.basis, found.repetitions) == ("predicted", (0, 0))
-    assert found.at_target is found.predicted
-    assert found.ran.scale == 8.0
+    assert (found.basis, found.repetitions) == ("measured", tuple(repetitions))
+    assert found.at_target is found.ran
+    assert not found.at_target.mark.any()
+    assert np.isfinite(found.at_target.p).all()
+    asked = difference(pair(*(runs(LAWS, k) for k in (0, 1))), 8.0, predicted=True)
+    assert asked.basis == "predicted"
 
 
 def test_a_scale_that_one_side_ran_is_predicted():

@@ -235,7 +235,7 @@ def test_columns_after_those_of_a_sum_do_not_change_a_band():
         np.hstack([columns(6.0, 1.0), more]),
         (10.0, np.hstack([columns(10.0, 1.0), more])[0]),
         expected,
-        1.0,
+        Loss(1.0, 10.0),
     )
     assert (found.low[0], found.high[0]) == pytest.approx((3 / 9, 5 / 11))
 
@@ -243,6 +243,6 @@ def test_columns_after_those_of_a_sum_do_not_change_a_band():
 def test_a_total_below_a_cost_adds_no_error_of_the_rest():
     expected = Band(*np.array([[2.0], [2.0], [2.0]]))
     found = excess_band(
-        np.array([6.0]), columns(6.0, 2.0), (6.0, columns(6.0, 1.0)[0]), expected, 1.0
+        np.array([6.0]), columns(6.0, 2.0), (6.0, columns(6.0, 1.0)[0]), expected, Loss(1.0, 6.0)
     )
     assert (found.low[0], found.high[0]) == pytest.approx((2 / 4, 6 / 8))

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.excess import excess_band, expected_band
+from callpath_modeler.analysis.excess import Loss, excess_band, expected_band
 from callpath_modeler.modeling.constants.bands import COLUMNS
 
 NAN = float("nan")
+OF_ONE = Loss(1.0, 10.0)
+"""The run time is 10 s, as the sum of all costs."""
 
 
 def addends(value, width):
@@ -45,7 +47,7 @@ def test_an_ideal_per_process_has_the_band_of_the_cost_it_was_made_of():
 def test_excess_is_the_share_of_the_program_beyond_the_ideal():
     cost = np.array([6.0, 3.0, NAN])
     parts = addends([6.0, 3.0, 0.0], 0.0)
-    found = excess_band(cost, parts, (10.0, addends(10.0, 0.0)), exact([2.0, 4.0, 0.0]), 1.0)
+    found = excess_band(cost, parts, (10.0, addends(10.0, 0.0)), exact([2.0, 4.0, 0.0]), OF_ONE)
     assert found.value[:2] == pytest.approx([0.4, -0.1])
     assert np.isnan([found.value[2], found.low[2], found.high[2]]).all()
     assert found.low[:2] == pytest.approx(found.value[:2])
@@ -54,7 +56,7 @@ def test_excess_is_the_share_of_the_program_beyond_the_ideal():
 
 def test_the_error_of_a_cost_changes_the_program_as_well():
     found = excess_band(
-        np.array([6.0]), addends([6.0], 1.0), (10.0, addends(10.0, 1.0)), exact([2.0]), 1.0
+        np.array([6.0]), addends([6.0], 1.0), (10.0, addends(10.0, 1.0)), exact([2.0]), OF_ONE
     )
     assert found.low[0] == pytest.approx((5 - 2) / 9)
     assert found.high[0] == pytest.approx((7 - 2) / 11)
@@ -63,7 +65,7 @@ def test_the_error_of_a_cost_changes_the_program_as_well():
 def test_the_error_of_the_rest_of_the_program_widens_the_band():
     # The total is 10 ± 2, of which 6 ± 0 are the cost: the rest is 4 ± 2.
     found = excess_band(
-        np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 2.0)), exact([2.0]), 1.0
+        np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 2.0)), exact([2.0]), OF_ONE
     )
     assert found.low[0] == pytest.approx(4 / 12)
     assert found.high[0] == pytest.approx(4 / 8)
@@ -72,7 +74,7 @@ def test_the_error_of_the_rest_of_the_program_widens_the_band():
 def test_the_error_of_the_ideal_widens_the_band():
     ideal = Band(np.array([2.0]), np.array([1.0]), np.array([2.5]))
     found = excess_band(
-        np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 0.0)), ideal, 1.0
+        np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 0.0)), ideal, OF_ONE
     )
     assert found.low[0] == pytest.approx((6 - 2.5) / 10)
     assert found.high[0] == pytest.approx((6 - 1) / 10)
@@ -80,17 +82,23 @@ def test_the_error_of_the_ideal_widens_the_band():
 
 def test_independent_errors_add_up_by_squares():
     ideal = Band(np.array([2.0]), np.array([1.0]), np.array([3.0]))
-    both = excess_band(np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 2.0)), ideal, 1.0)
+    both = excess_band(
+        np.array([6.0]), addends([6.0], 0.0), (10.0, addends(10.0, 2.0)), ideal, OF_ONE
+    )
     assert both.high[0] == pytest.approx(0.4 + np.hypot(4 / 8 - 0.4, 0.1))
 
 
 def test_costs_of_all_processes_are_compared_with_an_ideal_per_process():
     """Cost and program are sums over 4 processes; one process has the same excess."""
     whole = excess_band(
-        np.array([24.0]), addends([24.0], 4.0), (40.0, addends(40.0, 4.0)), exact([2.0]), 0.25
+        np.array([24.0]),
+        addends([24.0], 4.0),
+        (40.0, addends(40.0, 4.0)),
+        exact([2.0]),
+        Loss(0.25, 10.0),
     )
     one = excess_band(
-        np.array([6.0]), addends([6.0], 1.0), (10.0, addends(10.0, 1.0)), exact([2.0]), 1.0
+        np.array([6.0]), addends([6.0], 1.0), (10.0, addends(10.0, 1.0)), exact([2.0]), OF_ONE
     )
     for name in ("value", "low", "high"):
         assert getattr(whole, name) == pytest.approx(getattr(one, name))
@@ -99,6 +107,15 @@ def test_costs_of_all_processes_are_compared_with_an_ideal_per_process():
 def test_a_cost_above_the_total_leaves_no_negative_rest():
     """The total has its own model, which may be a little below a cost."""
     found = excess_band(
-        np.array([6.0]), addends([6.0], 0.0), (5.0, addends(5.0, 0.0)), exact([2.0]), 1.0
+        np.array([6.0]), addends([6.0], 0.0), (5.0, addends(5.0, 0.0)), exact([2.0]), Loss(1.0, 5.0)
     )
     assert found.value[0] == pytest.approx(4 / 6)
+
+
+def test_a_run_time_beyond_the_sum_makes_all_shares_smaller():
+    """The run time is 20 s and the sum 10 s, so shares and their bands are halved."""
+    cost, parts, total = np.array([6.0]), addends([6.0], 1.0), (10.0, addends(10.0, 1.0))
+    sums = excess_band(cost, parts, total, exact([2.0]), OF_ONE)
+    found = excess_band(cost, parts, total, exact([2.0]), Loss(1.0, 20.0))
+    for name in ("value", "low", "high"):
+        assert getattr(found, name) == pytest.approx(getattr(sums, name) / 2)

@@ -72,7 +72,7 @@ def test_nodes_have_the_ratio_of_their_sums_at_the_target_and_where_it_was_measu
         own, whole = answer.of_nodes(view, np.array([node]))
         assert getattr(own, column) == pytest.approx([wait])
         assert getattr(whole, column) == pytest.approx([wait])
-        assert getattr(answer.program, column) == pytest.approx([program])
+        assert getattr(answer.sum_of_all, column) == pytest.approx([program])
     assert answer.total[0] == pytest.approx(ratio(TARGET)[0])
 
 
@@ -137,7 +137,7 @@ def test_two_scales_are_shown_as_measured():
     fitted, target = study_of(few).at(metric="ipc")
     found = answer_at(fitted, target)
     assert not found.has_models
-    assert found.program.value == pytest.approx([ratio(float(P[-1]))[0]])
+    assert found.sum_of_all.value == pytest.approx([ratio(float(P[-1]))[0]])
 
 
 def test_there_is_no_view_at_infinity_nor_of_ratios_without_sums(study):

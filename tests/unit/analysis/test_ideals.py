@@ -109,7 +109,7 @@ def test_weak_and_strong_scaling_are_growths_to_the_last_digit(scaling, text):
     for each in ("exclusive", "inclusive"):
         np.testing.assert_array_equal(getattr(one.excess, each), getattr(other.excess, each))
         np.testing.assert_array_equal(getattr(one.expected, each), getattr(other.expected, each))
-    np.testing.assert_array_equal(one.ensemble[0].exclusive, other.ensemble[0].exclusive)
+    np.testing.assert_array_equal(one.ensemble.costs.exclusive, other.ensemble.costs.exclusive)
     for k in range(3):
         for mine, theirs in zip(one.repetitions(k), other.repetitions(k), strict=True):
             np.testing.assert_array_equal(mine.inclusive, theirs.inclusive)
@@ -147,7 +147,7 @@ def test_scales_without_an_expected_cost_are_omitted_or_refused():
     found = losses(made, ideal=growth("O(log p)"))
     assert found.pairs == ((2, 4), (2, 8))
     assert found.omitted == (1.0,)
-    assert found.ensemble[1] == 3
+    assert found.ensemble.count == 3
     for asked in ({"pair": (1, 8)}, {"base": 1}, {"pair": [(2, 4), (1, 8)]}):
         with pytest.raises(UsageError, match=r"O\(log p\) is not a finite number .* p = 1") as told:
             losses(made, ideal=growth("O(log p)"), **asked)
@@ -176,10 +176,10 @@ def test_the_ensemble_is_the_mean_over_all_pairs(scaling):
     made = experiment(VALUES, POINTS, scaling=scaling)
     every = [(p, q) for p in POINTS for q in POINTS if p < q]
     by_pair = np.nan_to_num(losses(made, pair=every).excess.exclusive)
-    mean, count = losses(made, pair=(4, 8)).ensemble
-    assert count == len(every) == 6
-    np.testing.assert_allclose(mean.exclusive[:, 0], by_pair.mean(axis=1), atol=1e-15)
-    assert mean.total[0] == pytest.approx(by_pair.sum(axis=0).mean())
+    found = losses(made, pair=(4, 8)).ensemble
+    assert found.count == len(every) == 6
+    np.testing.assert_allclose(found.costs.exclusive[:, 0], by_pair.mean(axis=1), atol=1e-15)
+    assert found.total == pytest.approx(by_pair.sum(axis=0).mean())
 
 
 FILE = """
@@ -287,7 +287,7 @@ def test_excess_work_at_a_target_is_that_of_the_ranking_and_has_a_band():
     assert whole.value[0] == pytest.approx(found.total[-1])
     np.testing.assert_allclose(shown.bands[1].low[0], whole.low[0])
     # The ensemble has measured scales only.
-    assert found.ensemble[1] == 6
+    assert found.ensemble.count == 6
     assert found.repetitions(len(found.pairs) - 1) is None
 
 

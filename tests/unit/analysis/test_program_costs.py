@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler import LoadOptions, Study
-from callpath_modeler.analysis import program_costs
+from callpath_modeler.analysis import program_costs, run_time
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.measured_only import measured_values
@@ -93,9 +93,9 @@ def test_a_slow_scale_does_not_move_the_run_time_that_is_predicted_there(bands):
     """All runs took 20 s, but both runs at p = 8 took 30 s."""
     slow = [[30.0 if p == 8 else 20.0] * 2 for p in P]
     models = fitted({"main": slow}, run_time=np.ravel(slow), reduction=Reduction.MEAN)
-    run_time = answer_at(models, 8.0, bands=bands).run_time
-    assert (run_time.repetitions, run_time.total[0]) == (2, 30)
-    assert run_time.predicted == pytest.approx(20, rel=0.05)
+    found = answer_at(models, 8.0, bands=bands).run_time
+    assert (found.repetitions, found.total[0]) == (2, 30)
+    assert answer_at(models, 8.0, bands=bands).predicted_run_time == pytest.approx(20, rel=0.05)
 
 
 def test_without_a_run_time_the_sum_is_the_cost_of_the_program(timeless):
@@ -114,14 +114,30 @@ def test_the_run_time_of_sums_counts_for_all_processes(sums, bands):
     assert answer.program_at_base == pytest.approx(P[0] * (20 + 0.1 * P[0] + LONGER))
     assert answer.program_at_largest == pytest.approx(P[-1] * (20 + 0.1 * P[-1] + LONGER))
     assert answer.imbalance_at_base == pytest.approx(P[0] * LONGER)
-    assert answer.cost_per_process == pytest.approx(20 + 6.4, rel=0.01)
+    assert answer.cost_per_process == pytest.approx(20 + 6.4 + LONGER, rel=0.01)
 
 
-def test_two_runs_at_the_target_are_measured_and_one_is_not():
-    twice = fitted({"main": [[20.0, 20.0]] * len(P)})
-    assert answer_at(twice, float(P[1])).basis == "measured"
-    assert answer_at(twice, 64.0).basis == "predicted"
-    assert answer_at(fitted({"main": COMPUTES}), float(P[1])).basis == "predicted"
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_target_that_was_run_is_measured(runs):
+    models = fitted({"main": [[20.0] * runs] * len(P)})
+    assert answer_at(models, float(P[1])).basis == "measured"
+    assert answer_at(models, float(P[1])).repetitions == runs
+    assert answer_at(models, 64.0).basis == "predicted"
+
+
+def test_a_run_time_that_was_measured_is_not_predicted(uneven, monkeypatch):
+    """The prediction is made for the notes that state it, and not for the value."""
+
+    def refuse(*_):
+        raise AssertionError("a prediction was made")
+
+    monkeypatch.setattr(program_costs, "predicted_run_time", refuse)
+    monkeypatch.setattr(run_time, "predicted_run_time", refuse)
+    answer = answer_at(uneven, 8.0)
+    assert answer.run_time.total[0] == pytest.approx(20 + 0.8 + LONGER)
+    assert answer.run_time.repetitions == 1
+    with pytest.raises(AssertionError):
+        _ = answer.predicted_run_time
 
 
 def test_without_models_a_single_run_is_measured():

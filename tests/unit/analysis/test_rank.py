@@ -401,13 +401,13 @@ def test_the_excess_work_of_the_program_is_the_sum_over_its_call_paths(fit):
     assert np.isnan(rank(alone, 64).total_excess)
 
 
-def test_a_ranking_is_predicted_unless_its_target_was_repeated():
+def test_a_ranking_is_predicted_unless_its_target_was_run():
     made = noisy()
     assert [rank(made, at).basis for at in (32.0, 64.0)] == ["measured", "predicted"]
     assert rank(made, 32.0, predicted=True).basis == "predicted"
     once = fitted(VALUES)
-    assert rank(once, 32.0).basis == "predicted"
-    assert rank(once, 32.0).repetitions == 0
+    assert rank(once, 32.0).basis == "measured"
+    assert rank(once, 32.0).repetitions == 1
 
 
 def test_shares_at_a_measured_target_are_compared_as_they_are():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.answer import answer_at
@@ -160,30 +161,60 @@ def test_excess_work_at_a_measured_target_is_that_of_the_centres(fit):
     np.testing.assert_allclose(found.inclusive, expected.inclusive, atol=1e-12)
 
 
-def test_a_value_that_repetitions_do_not_tell_the_interval_of_has_none():
-    values = cube()
+def test_a_call_path_of_some_runs_has_an_interval():
+    """One run has the noise of the others, and a zero makes the interval that of the mean."""
+    values, send = cube(), NAMES.index("main/MPI_Send")
     values[ODD, AT, 1:] = np.nan
-    values[NAMES.index("main/MPI_Send"), AT, 0] = 0
+    values[send, AT] = 0, 1, 2, 5
     ranking = rank(models(values), TARGET)
-    for row in (ODD, NAMES.index("main/MPI_Send")):
-        assert row in ranking.order
-        assert ranking.value[row] > 0
-        assert np.isnan([ranking.low[row], ranking.high[row]]).all()
-        assert ranking.trust[row] == -1
+    assert ranking.value[ODD] == values[ODD, AT, 0]
+    assert ranking.low[ODD] < values[ODD, AT, 0] < ranking.high[ODD]
+    assert ranking.high[ODD] / ranking.low[ODD] < 1.3
+    # Student's t with 3 degrees of freedom is 3.182, and the deviation of 0, 1, 2, 5 is 2.160.
+    assert ranking.value[send] == 2
+    assert ranking.low[send] == 0
+    assert ranking.high[send] == pytest.approx(2 + 3.182446 * 2.160247 / 2)
+    assert ranking.trust[send] == 0
     assert np.isfinite(ranking.total).all()
     assert np.nansum(ranking.value) == pytest.approx(ranking.total[0])
     assert np.isfinite(ranking.first).all()
 
 
-def test_a_target_that_was_run_once_is_predicted():
+def test_a_target_that_was_run_once_is_measured_with_the_noise_of_other_scales():
     values = cube()
     values[:, AT, 1:] = np.nan
-    fit = models(values)
-    ranking = rank(fit, TARGET)
-    assert (ranking.basis, ranking.repetitions) == ("predicted", 0)
-    assert ranking.measured.ran(TARGET) == AT
-    np.testing.assert_array_equal(ranking.value, rank(fit, TARGET, predicted=True).value)
-    assert rank(fit, 16.0).basis == "measured"
+    ranking = rank(models(values), TARGET)
+    assert (ranking.basis, ranking.repetitions) == ("measured", 1)
+    np.testing.assert_array_equal(ranking.value, values[:, AT, 0])
+    width = np.log(ranking.high / ranking.low)[:4]
+    others = rank(models(cube()), TARGET)
+    four = np.log(others.high / others.low)[:4]
+    # The mean of four runs is twice as certain as one run.
+    assert np.median(width / four) == pytest.approx(2, rel=0.25)
+    assert ranking.total[0] == pytest.approx(np.nansum(values[:, AT, 0]))
+    assert ranking.total[1] < ranking.total[0] < ranking.total[2]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_without_any_repetition_the_noise_is_the_deviation_from_the_models(noise):
+    fit = models(cube(1, noise=noise))
+    ranking, held = rank(fit, TARGET), Measured(fit)
+    assert ranking.repetitions == 1
+    spread, dof = fit.models.spread[0], fit.models.dof[0]
+    reach = stats.t.ppf(0.975, max(dof, 1.0)) * spread
+    assert ranking.high[0] == pytest.approx(ranking.value[0] * np.exp(reach))
+    assert ranking.low[0] == pytest.approx(ranking.value[0] * np.exp(-reach))
+    assert ranking.trust.max() <= 3
+    each = Subjects(held, np.arange(len(NAMES)))
+    band = each.band(CriterionKind.VALUE, TARGET, 0.95)
+    np.testing.assert_allclose(band.low, ranking.low)
+    np.testing.assert_allclose(band.high, ranking.high)
+    viewed = answer_at(fit, TARGET).call_paths[0]
+    np.testing.assert_allclose(viewed.high, ranking.high)
+    share = each.band(CriterionKind.SHARE, TARGET, 0.95)
+    np.testing.assert_allclose(share.value, ranking.share)
+    known = ~np.isnan(ranking.value)
+    assert (share.high[known] >= ranking.share[known]).all()
 
 
 def test_between_and_beyond_the_runs_models_are_asked(fit):

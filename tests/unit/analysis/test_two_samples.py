@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from callpath_modeler.analysis.deviations import deviation_of_models
 from callpath_modeler.analysis.measured import sample_at
 from callpath_modeler.analysis.two_samples import (
     compare_bands,
     compare_samples,
-    deviation_of_models,
     false_discovery_rate,
 )
 from synthetic import POINTS, fitted

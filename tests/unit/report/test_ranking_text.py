@@ -51,7 +51,8 @@ def test_the_first_line_answers_the_question(fit):
 
 
 def test_inside_the_data_the_answer_says_so(fit):
-    assert "(inside the data; 1 run there: 112 s; " in shown(rank(fit, 16))[0]
+    assert shown(rank(fit, 16))[0].startswith("app ran 112 s at p = 16 (measured, 1 run; ")
+    assert "(inside the data; 1 run there: 112 s; " in shown(rank(fit, 16, predicted=True))[0]
 
 
 def test_at_infinity_the_answer_is_a_growth(fit):

@@ -93,7 +93,7 @@ def test_call_paths_without_a_model_are_no_deviation_of_those_with_one():
         assert all(re.search(r"s  +0 %  ", line) for line in sums), sums
 
 
-def test_a_total_that_has_no_interval_is_told_without_one():
+def test_a_total_that_is_zero_in_one_run_has_the_interval_of_the_mean():
     cube = np.tile(P[:, None], 3)
     cube[2, 0] = 0
     fit = cpm.fit(experiment({"main": cube}, P))
@@ -103,7 +103,8 @@ def test_a_total_that_has_no_interval_is_told_without_one():
         r"app ran [\d.]+ s at p = 8 \(mean of 3 runs, [^;]*; [^;]*\)\. main takes", lines[0]
     )
     assert "nan" not in "\n".join(lines)
-    assert shown(ranking, 0)[1].endswith(" s")
+    # The mean of 0, 8 and 8 is 5.33, its error 2.667, and Student's t is 4.303.
+    assert shown(ranking, 0)[1].endswith(": 5.33 s (0 … 16.8 s)")
     head = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)[0].plain
     assert re.match(
         r"app ran [\d.]+ s at p = 8 \(mean of 3 runs, [^;]*; [^;]*\)\. The hot path", head
@@ -157,7 +158,9 @@ def test_what_is_not_modelled_is_counted_with_its_share_at_the_target(fit):
 
 def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
     once = models(repetitions=1)
-    assert " at p = 8 (inside the data; 1 run there: 22.0 s; " in text(rank(once, 8.0))[0]
+    assert re.match(r"app ran 22.0 s at p = 8 \(measured, 1 run; ", text(rank(once, 8.0))[0])
+    asked = text(rank(once, 8.0, predicted=True))[0]
+    assert " at p = 8 (inside the data; 1 run there: 22.0 s; " in asked
     asked = text(rank(fit, 8.0, predicted=True))
     assert re.search(r" at p = 8 \(inside the data; 3 runs there: 2\d\.\d s; ", asked[0])
     assert "model" not in asked[3]

@@ -64,7 +64,7 @@ def test_keys_halve_double_and_type_the_target_and_everything_ranks_anew():
         assert screen.session.forecast.target == 256
         await screen.press("t", "2", "enter")
         assert text(screen.session)[0] == "main"
-        screen.says("1 run there")
+        screen.says("measured, 1 run")
         await screen.press("t", *"inf", "enter")
         screen.says("shares in the limit")
         await screen.press("right_square_bracket")
@@ -112,7 +112,7 @@ def test_where_no_runs_are_to_be_had_the_key_says_so_and_is_not_offered(size):
     async def steps(screen):
         assert "p predicted" not in screen.lines[-1]
         await screen.press("p")
-        screen.says("p = 12 was not run at least twice, so values are predicted")
+        screen.says("p = 12 was not run, so values are predicted")
         assert not screen.session.forecast.inputs.predicted
         await screen.press("t", "4", "enter")
         assert "p predicted" in screen.lines[-1]

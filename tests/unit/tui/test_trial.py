@@ -86,7 +86,8 @@ def worst_loss(screen, fitted):
     worst = max(lost, key=lost.__getitem__)
     first = screen.lines[3].strip(" ▌▸▾")
     assert first.startswith(short_name(worst))
-    assert f"{100 * lost[worst] / new.sum():.0f} %" in first
+    run_time = float(fitted.run_time.measured[0, -1])
+    assert f"{100 * lost[worst] / run_time:.0f} %" in first
 
 
 def callers(screen, fitted):
