@@ -6,16 +6,15 @@ over processes.
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler import store
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.units import quantity
+from one_answer import Commands
 
 SAMPLES = ("stencil", "lulesh", "snap")
 SCOREP = ("amg.weak", "comd.weak", "lulesh.weak", "npb_ft.strong", "snap.weak")
@@ -24,64 +23,37 @@ SIMULATED = (
     *("fft-strong-fattree", "multigrid-weak-fattree", "sweep-strong-fattree"),
 )
 FAR = np.array([2.0, 4.0, 16.0, 64.0])
-WHOLE = 'schema = 1\n[[expect]]\nname = "all"\nvalue = "<= 1e12 s"\n'
-ONE = '[[expect]]\nname = "one"\ncallpath = "{}"\nvalue = "<= 1e12 s"\n'
 
 
-def check(run, folder, tmp_path):
-    experiment = cpm.load(folder)
-    scales = experiment.points(experiment.modelled_parameter())
-    program = experiment.of_program(experiment.metric().name)
-    _, totals = program.by_point(experiment.metric().name, experiment.modelled_parameter())
-    limits = tmp_path / "limits.toml"
-
-    def asked(*words):
-        done = run(*words, "-f", "json")
-        assert done.status == 0, done.err
-        return json.loads(done.out)
-
-    last = float(scales[-1])
-    for target in (float(scales[0]), last, 2 * last, 64 * last):
-        at = ("--target", f"{target:g}")
-        ranking = asked("rank", folder, *at)
-        stated = [ranking["run_time"][end] for end in ("at_target", "low", "high")]
-        rows = [row["value_at_target"] for row in ranking["rows"]]
-        added = np.nansum(np.array(rows, float)) + ranking["imbalance"]["at_target"]
-        assert added == pytest.approx(stated[0], rel=1e-9)
-        shares = [row["share_at_target"] or 0.0 for row in ranking["rows"]]
-        imbalance = ranking["imbalance"]["at_target"] / stated[0]
-        assert np.nansum(shares) == pytest.approx(1 - imbalance)
-        assert min(*shares, imbalance) >= -1e-9
-        assert max(*shares, imbalance) <= 1 + 1e-9
-        if target in scales:
-            runs = totals[0, scales.tolist().index(target)]
-            assert np.nanmin(runs) * (1 - 1e-9) <= stated[0] <= np.nanmax(runs) * (1 + 1e-9)
-        viewed = asked("views", folder, *at)["run_time"]
-        assert [viewed[end] for end in ("at_target", "low", "high")] == stated
-        first = ranking["rows"][0]
-        limits.write_text(WHOLE + ONE.format(first["callpath"]))
-        whole, one = asked("check", folder, limits, *at)["rows"]
-        assert one["value"] == pytest.approx(first["value_at_target"], rel=1e-9)
-        of_run = [whole[end] for end in ("value", "low", "high")]
-        if None not in of_run:
-            assert of_run == pytest.approx(stated, rel=1e-9)
-        compared = asked("diff", folder, folder, *at)["total"]["at_target"]
-        assert [compared[side] for side in ("base", "new")] == pytest.approx([stated[0]] * 2)
-        if target not in scales:
-            text = run("baseline", folder, *at).out
-            assert f"# today {quantity(stated[0], 's')}" in text
-        said = [run(each, folder, *at).out.split("). ")[0] for each in ("rank", "views")]
-        assert said[0] == said[1]
+def check(run, runs, tmp_path):
+    models, source = cpm.fit(runs), tmp_path / "app.cpm"
+    store.write([models], source)
+    commands, scales = Commands(run, source, models, tmp_path), models.points
+    for target in [*scales.tolist(), float(2 * scales[-1]), float(64 * scales[-1])]:
+        commands.check(target)
 
 
+def first_runs(runs):
+    """Return the first repetition of each scale."""
+    p = runs.settings(["p"])[:, 0]
+    return runs.where(np.isin(np.arange(len(p)), np.unique(p, return_index=True)[1]))
+
+
+@pytest.mark.parametrize("chosen", [lambda runs: runs, first_runs], ids=["all", "single"])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_commands_state_one_total_of_samples(run, samples, tmp_path, name):
-    check(run, samples / name, tmp_path)
+def test_commands_state_one_total_of_samples(run, samples, tmp_path, name, chosen):
+    check(run, chosen(cpm.load(samples / name)), tmp_path)
 
 
+@pytest.mark.parametrize("chosen", [lambda runs: runs, first_runs], ids=["all", "single"])
 @pytest.mark.parametrize("name", SCOREP)
-def test_commands_state_one_total_of_measured_series(run, shared_data, tmp_path, name):
-    check(run, shared_data / "scorep" / name, tmp_path)
+def test_commands_state_one_total_of_measured_series(run, shared_data, tmp_path, name, chosen):
+    check(run, chosen(cpm.load(shared_data / "scorep" / name)), tmp_path)
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_commands_state_one_total_of_simulated_series(run, shared_data, tmp_path, name):
+    check(run, cpm.load(shared_data / "smpi" / name), tmp_path)
 
 
 def shares_are_parts_of_the_total(folder, locations):
