@@ -127,3 +127,31 @@ def test_a_history_keeps_the_run_time_and_the_bands_of_the_ranking(run, asked, l
     first = row_of(ranking)
     assert record.bands[place] == pytest.approx(ends(first, "value_at_target"), rel=1e-12)
     assert record.models[place].count("p^(3/2)") == first["growth"].count("p^(3/2)") == 1
+
+
+GROWTHS = "schema = 1\n[[expect]]\ncallpath = '**/MPI_Allreduce'\ngrowth = '<= O(log p)'\n"
+
+
+@pytest.mark.parametrize("expected", ["O(log p)", "growths.toml", "runs"])
+@pytest.mark.parametrize("locations", ["mean", "sum"])
+@pytest.mark.parametrize("target", [125.0, 500.0])
+def test_excess_work_beyond_an_expectation_is_one_number(
+    asked, lulesh, tmp_path, expected, locations, target
+):
+    (tmp_path / "growths.toml").write_text(GROWTHS)
+    named = {"growths.toml": tmp_path / "growths.toml", "runs": lulesh}.get(expected, expected)
+    options = ("--expect", named, "--locations", locations)
+    ranking = asked("rank", lulesh, "--target", target, *options)
+    excess = ranking["excess"]
+    rows = [row["excess_exclusive"] for row in ranking["rows"]]
+    assert np.nansum(np.array(rows, float)) + excess["imbalance"] == pytest.approx(
+        excess["program"], abs=1e-9
+    )
+    assert asked("views", lulesh, "--target", target, *options)["excess"] == excess
+    how = ("--pair", f"{ranking['base']},{target}") if target == 125 else ("--target", target)
+    last = asked("excess", lulesh, *how, *options)["pairs"][-1]
+    assert [last["excess"], last["imbalance"]] == pytest.approx(
+        [excess["program"], excess["imbalance"]], abs=1e-9
+    )
+    if expected == "runs":  # the runs cost exactly what they are expected to cost
+        assert excess["program"] == pytest.approx(0, abs=1e-9)

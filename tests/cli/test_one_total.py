@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler import store
+from callpath_modeler import LoadOptions, store
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
@@ -21,6 +21,12 @@ SCOREP = ("amg.weak", "comd.weak", "lulesh.weak", "npb_ft.strong", "snap.weak")
 SIMULATED = (
     *("amr-weak-fattree", "ensemble-weak-disturbed", "ensemble-weak-fattree"),
     *("fft-strong-fattree", "multigrid-weak-fattree", "sweep-strong-fattree"),
+)
+THIRD_PARTY = (
+    ("caliper/lulesh_opal_weak", ""),
+    ("caliper/lulesh_quartz_weak", "size=30"),
+    ("caliper/sort/team6_mergesort_random", "n=65536"),
+    ("cubex/lulesh_daint", "size=30"),
 )
 FAR = np.array([2.0, 4.0, 16.0, 64.0])
 
@@ -54,6 +60,11 @@ def test_commands_state_one_total_of_measured_series(run, shared_data, tmp_path,
 @pytest.mark.parametrize("name", SIMULATED)
 def test_commands_state_one_total_of_simulated_series(run, shared_data, tmp_path, name):
     check(run, cpm.load(shared_data / "smpi" / name), tmp_path)
+
+
+@pytest.mark.parametrize(("folder", "where"), THIRD_PARTY)
+def test_commands_state_one_total_of_series_of_others(run, shared_data, tmp_path, folder, where):
+    check(run, cpm.load(shared_data / "third_party" / folder, LoadOptions(where=where)), tmp_path)
 
 
 def shares_are_parts_of_the_total(folder, locations):
