@@ -35,8 +35,9 @@ _MANY = 20_000
 _BLOCK = 100
 """Neighbours that are sampled together."""
 
-_RECONCILED: WeakKeyDictionary[Fitted, tuple[float, float | None, FloatArray]] = WeakKeyDictionary()
-"""Target, measured total and predictions of the last reconciliation of models."""
+_RECONCILED: WeakKeyDictionary[Fitted, tuple[float, FloatArray]] = WeakKeyDictionary()
+"""Target and predictions of the last reconciliation of models."""
+
 ABSENT = {
     **dict.fromkeys(("value", "low", "high"), np.nan),
     **dict.fromkeys(("added", "lead"), 0.0),
@@ -81,17 +82,26 @@ class Predicted:
         return float(value), float(low), float(high)
 
 
-def predict(fitted: Fitted, target: float, total: float | None = None) -> Predicted:
+def predict(fitted: Fitted, target: float) -> Predicted:
     """Return exclusive predictions of every call path at `target`, which may be infinite.
 
     Values are reconciled with the run time. Bands are those of the models.
-
-    Parameters
-    ----------
-    fitted : the models
-    target : value of the parameter
-    total : total that predictions do not exceed; None = the predicted run time
     """
+    own = _of_models(fitted, target)
+    value = _reconciled(fitted, target, own.value, own)
+    own = replace(own, value=value, low=np.fmin(own.low, value))
+    most = most_of_call_paths(fitted, target, own.total())
+    return replace(own, high=np.minimum(np.fmax(own.high, value), most), most=most)
+
+
+def predicted_values(fitted: Fitted, target: float) -> FloatArray:
+    """Return the values of `predict`, [call paths]; bands are made only if needed."""
+    values = fitted.models.values(np.array([target]))[:, 0]
+    return _reconciled(fitted, target, np.where(fitted.modelled, values, np.nan))
+
+
+def _of_models(fitted: Fitted, target: float) -> Predicted:
+    """Return the predictions of the models, each of which knows its own call path alone."""
     models, modelled, where = fitted.models, fitted.modelled, np.array([target])
     band = _prediction(models, where)
     ends = stretched(band.value, band.low, band.high, fitted.band_factor)
@@ -101,61 +111,39 @@ def predict(fitted: Fitted, target: float, total: float | None = None) -> Predic
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
-    own = Predicted(
+    return Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
-    value = _reconciled(fitted, target, own.value, total, own)
-    own = replace(own, value=value, low=np.fmin(low, value))
-    most = most_of_call_paths(fitted, target, own.total())
-    return replace(own, high=np.minimum(np.fmax(high, value), most), most=most)
-
-
-def predicted_values(fitted: Fitted, target: float, total: float | None = None) -> FloatArray:
-    """Return exclusive predictions at a target, [call paths]; bands are made only if needed.
-
-    Parameters
-    ----------
-    fitted, target, total : as for `predict`
-    """
-    values = fitted.models.values(np.array([target]))[:, 0]
-    return _reconciled(fitted, target, np.where(fitted.modelled, values, np.nan), total)
 
 
 def _reconciled(
-    fitted: Fitted,
-    target: float,
-    value: FloatArray,
-    total: float | None,
-    own: Predicted | None = None,
+    fitted: Fitted, target: float, value: FloatArray, own: Predicted | None = None
 ) -> FloatArray:
     """Return predictions that are reconciled with the run time, [call paths].
 
     Parameters
     ----------
-    fitted, target, total : as for `predict`
+    fitted, target : as for `predict`
     value : predictions of the models
     own : the same with their bands, if these were made
     """
-    of_models, last = float(np.nansum(value)), _RECONCILED.get(fitted)
-    if last is not None and last[:2] == (target, total):
-        return last[2]
+    last = _RECONCILED.get(fitted)
+    if last is not None and last[0] == target:
+        return last[1]
     usual = with_usual_bands(fitted)
-    alone = exceeded_run_time(usual, target, of_models) if total is None else None
-    if alone is None and not (total is not None and total < of_models < np.inf):
+    alone = exceeded_run_time(usual, target, float(np.nansum(value)))
+    if alone is None:
         return value
     own = own if usual is fitted else None
     if len(value) > _MANY:
         low, sums = _sampled_bands(usual, target, value, own)
     else:
-        own = own or predict(usual, target, np.inf)
+        own = own or _of_models(usual, target)
         low, sums = own.low, own.total()
-    agreed = total
-    if alone is not None:
-        agreed = float(reconciled_total(alone, Band(*map(np.atleast_1d, sums)))[0])
-    assert agreed is not None, "there is a measured total, or a prediction of the run time"
-    found = lowered(value, low, agreed)
+    agreed = reconciled_total(alone, Band(*map(np.atleast_1d, sums)))
+    found = lowered(value, low, float(agreed[0]))
     found.setflags(write=False)
-    _RECONCILED[fitted] = target, total, found
+    _RECONCILED[fitted] = target, found
     return found
 
 
