@@ -20,6 +20,7 @@ from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.measured_only import comparison_sentence
+from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.units import (
     counted,
     factor_text,
@@ -270,10 +271,10 @@ def _scale(fitted: Fitted, optimum: ScalingOptimum, value: float) -> str:
 
 
 def growth_of(fitted: Fitted, row: int, *, pretty: bool) -> str:
-    """Return the growth of a call path as a predicate: ``is O(p)``."""
+    """Return the growth of a call path, as its row states it, as a predicate: ``is O(p)``."""
     if not fitted.modelled[row]:
         return "has no model"
-    growth = fitted.models.growth(row).text(fitted.parameter, pretty=pretty)
+    (growth,) = model_range_texts(fitted, np.array([row]), pretty=pretty)
     return f"is {growth}{from_text(fitted, row)}"
 
 
