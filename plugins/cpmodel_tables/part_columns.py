@@ -33,6 +33,11 @@ _MOST = 0.5
 _ROUNDING = 1e-3
 """Largest rest of the run time that is rounding."""
 
+_EXACT = 1e-11
+"""Relative size of differences that the rounding of floating-point numbers explains."""
+_DECIMALS = 9
+"""Decimals from which on numbers have all digits."""
+
 _OF_PROGRAM = {Place.TOTAL, Place.TIME}
 
 TIME = "time (s)"
@@ -189,8 +194,24 @@ def _with_inverse(grid: Grid, title: str, scale: str, cost: str) -> Grid:
 
 
 def rest_of(grid: Grid, total: str, parts: Sequence[str]) -> FloatArray:
-    """Return the run time less its parts in seconds, [rows]; NaN = a part has no value."""
-    return np.asarray(seconds(grid, total) - np.sum([seconds(grid, t) for t in parts], axis=0))
+    """Return the run time less its parts in seconds, [rows]; NaN = a part has no value.
+
+    A rest that rounding of the cells explains is 0: relative to its size, it would be pure noise.
+    """
+    whole = seconds(grid, total)
+    rest = whole - np.sum([seconds(grid, title) for title in parts], axis=0)
+    rounding = sum(_half_a_digit(seconds(grid, title)) for title in (total, *parts))
+    return np.where(np.abs(rest) <= np.maximum(rounding, _EXACT * np.abs(whole)), 0.0, rest)
+
+
+def _half_a_digit(column: FloatArray) -> float:
+    """Return half a unit of the last decimal of a column; 0 = numbers have all digits."""
+    there = column[np.isfinite(column)]
+    for decimals in range(_DECIMALS):
+        at = np.abs(there) * 10.0**decimals
+        if (np.abs(at - np.round(at)) <= _EXACT * np.maximum(at, 1.0)).all():
+            return 0.5 * 10.0**-decimals * 1.001
+    return 0.0
 
 
 def _parts(grid: Grid, total: str, others: Sequence[str], places: dict[str, Place]) -> list[str]:
