@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
-from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.analysis.measured import Measured, sum_over, within
 from callpath_modeler.analysis.reconciliation import most_of_call_paths
 from callpath_modeler.analysis.trust import (
     LIMITS,
@@ -77,21 +77,29 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
     measured : the runs
     point : index of the point
     has_deviations : whether deviations from models are the noise, because no scale was repeated
+    most : upper end of the interval of the total, which no call path exceeds; inf = not known
     """
 
     costs: Costs
     measured: Measured
     point: int
     has_deviations: bool
+    most: float = np.inf
 
     @classmethod
     def of(cls, runs: Costs, measured: Measured, point: int) -> MeasuredIntervals:
         """Return the intervals at a point, from the values of all runs [call paths, K * R]."""
-        deviations = measured.deviations(point)
-        if deviations is None or isinstance(runs, FormulaCosts):
+        if isinstance(runs, FormulaCosts):
             return cls(runs, measured, point, False)
-        own = Costs.of(measured.fitted.experiment.tree, deviations)
-        return cls(Costs.beside([runs, own]), measured, point, True)
+        tree, confidence = measured.fitted.experiment.tree, measured.fitted.models.confidence
+        columns = [runs, Costs.of(tree, measured.ends_of_call_paths(point, confidence))]
+        deviations = measured.deviations(point)
+        if deviations is not None:
+            columns.append(Costs.of(tree, deviations))
+        most = np.inf
+        if measured.fitted.metric.additive:
+            most = float(measured.values(_whole, point, confidence).high[0])
+        return cls(Costs.beside(columns), measured, point, deviations is not None, most)
 
     @property
     def has_differences(self) -> bool:
@@ -103,9 +111,11 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         measured, shape = self.measured, self.measured.runs.shape[1:]
         count = int(np.prod(shape))
         runs = parts[:, :count].reshape(len(parts), *shape)
-        noise = parts[:, count:] if self.has_deviations else None
+        noise = parts[:, count + 2 :] if self.has_deviations else None
         band = measured.interval(value, runs, self.point, measured.fitted.models.confidence, noise)
-        return band.low, band.high
+        if not isinstance(self.costs, FormulaCosts):
+            band = within(band, *parts[:, count : count + 2].T)
+        return band.low, np.fmin(band.high, self.most)
 
     def total(self, value: float) -> Total:
         """Return the total of the program with its interval."""
@@ -113,9 +123,7 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
             low, high = self.ends(np.array([value]), self.costs.total[None])
             return value, float(low[0]), float(high[0])
         confidence = self.measured.fitted.models.confidence
-        whole = self.measured.values(
-            lambda columns: sum_over(columns)[None], self.point, confidence
-        )
+        whole = self.measured.values(_whole, self.point, confidence)
         return value, float(whole.low[0]), float(whole.high[0])
 
     def trust(
@@ -128,6 +136,11 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         """Return marks of values with intervals, [n]."""
         marks = marks_of_trust(value, low, high)
         return np.minimum(marks, MOST_UNREPEATED) if self.has_deviations else marks
+
+
+def _whole(columns: FloatArray) -> FloatArray:
+    """Return the sums over all call paths, [1, ...]."""
+    return sum_over(columns)[None]
 
 
 class FormulaBands(Struct, frozen=True, eq=False):

@@ -234,7 +234,28 @@ class Measured:
         centre = sums(self.fitted.measured[:, point])
         own = self.deviations(point)
         noise = None if own is None else sums(own)
-        return self.interval(centre, sums(self.runs), point, confidence, noise)
+        band = self.interval(centre, sums(self.runs), point, confidence, noise)
+        return within(band, *np.moveaxis(sums(self.ends_of_call_paths(point, confidence)), -1, 0))
+
+    def ends_of_call_paths(self, point: int, confidence: float) -> FloatArray:
+        """Return the ends of the interval of each call path at a point, [call paths, 2].
+
+        NaN = did not occur. Ends that are not known are 0 and infinity.
+        """
+        key = point, confidence
+        if key not in self._ends:
+            centre = np.asarray(self.fitted.measured[:, point])
+            band = self.interval(centre, self.runs, point, confidence, self.deviations(point))
+            is_there = ~np.isnan(centre)
+            low = np.where(is_there, np.nan_to_num(band.low), np.nan)
+            high = np.where(is_there, np.nan_to_num(band.high, nan=np.inf), np.nan)
+            self._ends[key] = np.column_stack([low, high])
+        return self._ends[key]
+
+    @cached_property
+    def _ends(self) -> dict[tuple[int, float], FloatArray]:
+        """Results of `ends_of_call_paths` so far."""
+        return {}
 
     def interval(
         self,
@@ -290,6 +311,20 @@ class Measured:
             noise = np.column_stack(deviation_of_shares(sums(own), own.sum(axis=0)))
         found = _interval(centre, shares, noise, point, self._pool_of_shares, confidence)
         return Band(found.value, found.low, np.minimum(found.high, 1.0), found.measured)
+
+
+def within(band: Band, low: FloatArray, high: FloatArray) -> Band:
+    """Return intervals of sums that do not exceed the sums of the ends of their call paths.
+
+    A sum is at most as uncertain as its call paths are together. The pool of all call paths may say
+    otherwise, if most of them are small and scatter.
+
+    Parameters
+    ----------
+    band : intervals of n sums
+    low, high : [n] sums of the ends of the intervals of their call paths
+    """
+    return Band(band.value, np.fmax(band.low, low), np.fmin(band.high, high), band.measured)
 
 
 def _interval(
