@@ -12,7 +12,6 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import structs
 
 from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type, parse_enum
@@ -181,7 +180,7 @@ class LoadOptions:
 
     def of_another(self) -> LoadOptions:
         """Return the options for a second experiment, in which patterns may select nothing."""
-        columns = structs.replace(self.read.columns, if_there=OF_COLUMNS)
+        columns = replace(self.read.columns, if_there=OF_COLUMNS)
         return replace(
             self,
             read=replace(self.read, columns=columns),

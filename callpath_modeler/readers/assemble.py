@@ -11,7 +11,6 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import structs
 
 from callpath_modeler.argument_checks import (
     check_choice,
@@ -143,7 +142,7 @@ class ReadOptions:
         """The roles of columns that the user states, with those of parameters."""
         sources = self.parameter_sources.values()
         titles = tuple(each.removeprefix(COLUMN) for each in sources if each.startswith(COLUMN))
-        return structs.replace(self.columns, parameters=titles) if titles else self.columns
+        return replace(self.columns, parameters=titles) if titles else self.columns
 
     def __post_init__(self) -> None:
         if self.locations is not None:

@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
-from msgspec import Struct
-
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -447,7 +445,8 @@ OF_COLUMNS = frozenset({"--drop", "--time", "--repetition"})
 """Options that name columns of tables."""
 
 
-class ColumnChoices(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ColumnChoices:
     """Roles of columns of tables that the user states.
 
     Attributes

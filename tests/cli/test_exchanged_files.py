@@ -21,8 +21,8 @@ FILES = {
 def ranked(outcome):
     """Return a ranking without the parts that depend on names of files."""
     assert outcome.status == 0, outcome.err
-    # Predictions add up to the run time of the slowest process, which only profiles have.
-    columns = ("callpath", "id", "growth", "model", "high[s]")
+    # Predictions obey the run time of the slowest process, which only profiles have.
+    columns = ("callpath", "id", "growth", "growth_low", "growth_high", "model")
     table = csv.DictReader(io.StringIO(outcome.out))
     return sorted(tuple(row[name] for name in columns) for row in table)
 
