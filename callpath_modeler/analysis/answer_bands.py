@@ -98,7 +98,9 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
             columns.append(Costs.of(tree, deviations))
         most = np.inf
         if measured.fitted.metric.additive:
-            most = float(measured.values(_whole, point, confidence).high[0])
+            most = float(
+                np.nan_to_num(measured.values(_whole, point, confidence).high[0], nan=np.inf)
+            )
         return cls(Costs.beside(columns), measured, point, deviations is not None, most)
 
     @property
@@ -115,7 +117,7 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         band = measured.interval(value, runs, self.point, measured.fitted.models.confidence, noise)
         if not isinstance(self.costs, FormulaCosts):
             band = within(band, *parts[:, count : count + 2].T)
-        return band.low, np.fmin(band.high, self.most)
+        return band.low, np.minimum(band.high, self.most)
 
     def total(self, value: float) -> Total:
         """Return the total of the program with its interval."""

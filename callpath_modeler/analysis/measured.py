@@ -324,7 +324,7 @@ def within(band: Band, low: FloatArray, high: FloatArray) -> Band:
     band : intervals of n sums
     low, high : [n] sums of the ends of the intervals of their call paths
     """
-    return Band(band.value, np.fmax(band.low, low), np.fmin(band.high, high), band.measured)
+    return Band(band.value, np.maximum(band.low, low), np.minimum(band.high, high), band.measured)
 
 
 def _interval(
