@@ -153,11 +153,13 @@ class FormulaBands(Struct, frozen=True, eq=False):
     costs : for each operand its predictions, then the columns of its bands
     formula : the formula
     parts : bands of the operands
+    most : inf, because a ratio has no limit
     """
 
     costs: Costs
     formula: Formula
     parts: tuple[ModelBands, ...]
+    most: float = np.inf
 
     @classmethod
     def of(

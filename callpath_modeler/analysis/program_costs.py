@@ -236,6 +236,12 @@ class ProgramCosts:
         return (value, np.nan, np.nan) if self.bands is None else self.bands.total(value)
 
     @property
+    def sum_of_call_paths(self) -> Total:
+        """The total with its band, which does not end above that of the run time."""
+        value, low, high = self.total
+        return value, low, high if self.bands is None else float(np.minimum(high, self.bands.most))
+
+    @property
     def predicted_total(self) -> float:
         """Predicted total; NaN = the metric does not add up."""
         return self._sum_of(self.costs.predicted)

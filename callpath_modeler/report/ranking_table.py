@@ -273,7 +273,7 @@ def answer_header(
     first, kind, last : further fields: before the points, after the target, before the fit
     """
     fitted = answer.fitted
-    total, low, high = (json_number(number) for number in answer.total)
+    total, low, high = (json_number(number) for number in answer.sum_of_call_paths)
     run_time = answer.run_time
     return {
         **provenance(fitted.experiment, findings),

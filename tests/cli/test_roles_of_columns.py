@@ -168,3 +168,17 @@ def test_parts_without_a_unit_are_seconds_and_a_note_says_so(write, run):
 def test_whole_numbers_without_a_unit_are_no_times(write, run):
     path = write("p,solve,exchange", lambda p, t: (p, round(t), p))
     run("rank", path, "--target", "16").fails(3, "no column is called a time")
+
+
+def test_a_rest_of_the_run_time_that_rounding_explains_is_no_call_path(tmp_path, run):
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "ranks,rep,total,solve,exchange,io\n8,1,10.24,7.01,2.02,1.21\n8,2,10.30,7.05,2.03,1.20\n"
+        "16,1,11.28,7.03,3.01,1.22\n16,2,11.25,7.02,3.02,1.21\n32,1,13.36,7.06,5.05,1.24\n"
+        "32,2,13.27,7.02,5.00,1.25\n64,1,17.32,7.04,9.03,1.25\n"
+    )
+    answer = json.loads(run("rank", path, "--target", "128", "-f", "json").out)
+    rows = {row["callpath"] for row in answer["rows"]}
+    assert rows == {"<root>/solve", "<root>/exchange", "<root>/io"}
+    total = answer["total"]
+    assert 23 < total["low"] < total["high"] < 28
