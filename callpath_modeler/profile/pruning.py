@@ -23,6 +23,8 @@ from callpath_modeler.units import counted, percent
 
 SUMS = (Reduction.MEAN, Reduction.SUM)
 """Reductions for which the program's total is the sum over call paths."""
+_EQUAL = 1e-6
+"""Relative difference between a mean and a maximum over processes that take equal time."""
 
 
 class Folding(StrEnum):
@@ -44,8 +46,8 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
     """Return the experiment without the subtrees of some call paths, and without their cost.
 
     Under a maximum over processes, the total of the remaining call paths is not known and becomes
-    NaN. The run time decreases by the mean over processes of the excluded time. It does not fall
-    below the mean of the remaining time.
+    NaN. The run time is known only if all processes of a run spend the same time in the excluded
+    call paths. Otherwise another process may be the slowest one, and the run time becomes NaN.
 
     Parameters
     ----------
@@ -405,12 +407,18 @@ def _total_without(experiment: Experiment, values: MetricValues, gone: BoolArray
 def _run_time_without(
     experiment: Experiment, values: MetricValues, gone: BoolArray
 ) -> FloatArray | None:
-    """Return the run times without excluded call paths, [runs]; None = not recorded."""
+    """Return the run times without excluded call paths, [runs]; None = not known for any run."""
     if values.run_time is None:
         return None
-    mean = experiment.means(values.metric.name)
-    lost, rest = (np.nansum(mean[rows], axis=0) for rows in (gone, ~gone))
-    return np.where(lost > 0, np.maximum(values.run_time - lost, rest), values.run_time)
+    rows = np.flatnonzero(gone)
+    if experiment.reduction is Reduction.GIVEN:
+        mean = largest = values.exclusive[rows]
+    else:
+        mean, largest = experiment.means_and_maxima(values.metric.name, rows)
+    is_equal = np.isclose(mean, largest, rtol=_EQUAL) | (np.nan_to_num(mean) == 0)
+    left = values.run_time - np.nansum(mean, axis=0)
+    left = np.where(is_equal.all(axis=0), left, np.nan)
+    return None if np.isnan(left).all() else left
 
 
 def _told(experiment: Experiment, rows: BoolArray, code: str) -> Finding:

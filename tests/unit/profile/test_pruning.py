@@ -187,3 +187,31 @@ def test_hiding_conserves_cost_and_leaving_out_takes_what_the_view_says(up, name
     for each in (hidden.tree, left.tree):
         listed = each.paths(range(len(each)))
         assert len(set(listed)) == len(listed)
+
+
+def timed(imbalance, reduction=Reduction.MEAN):
+    """Return two runs with a run time; `imbalance` is that of the call path to exclude."""
+    whole = made({"main": [1.0, 1.0], "init": [3.0, 2.0]}, reduction=reduction)
+    ratios = np.array([[1.0, 1.0], imbalance], np.float32)
+    known = replace(whole.columns["time"], imbalance=ratios, run_time=np.array([5.0, 4.0]))
+    return replace(whole, columns={"time": known})
+
+
+@pytest.mark.parametrize("reduction", [Reduction.MEAN, Reduction.MAX])
+def test_without_processes_the_run_time_of_the_rest_is_not_known(reduction):
+    left = drop_subtrees(timed([1.5, 1.2], reduction), ["init"])
+    assert left.columns["time"].run_time is None
+    assert left.of_program("time") is None
+
+
+def test_the_run_time_is_known_where_all_processes_take_equal_time():
+    left = drop_subtrees(timed([1.0, 1.0]), ["init"])
+    np.testing.assert_allclose(left.columns["time"].run_time, [2.0, 2.0])
+    partly = drop_subtrees(timed([1.0, 1.2]), ["init"])
+    np.testing.assert_allclose(partly.columns["time"].run_time, [2.0, np.nan])
+    assert partly.of_program("time") is None
+
+
+def test_one_value_per_run_leaves_a_run_time():
+    left = drop_subtrees(timed([np.nan, np.nan], Reduction.GIVEN), ["init"])
+    np.testing.assert_allclose(left.columns["time"].run_time, [2.0, 2.0])
