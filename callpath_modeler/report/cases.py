@@ -10,7 +10,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.trust import marks_text
+from callpath_modeler.analysis.trust import is_unknown, marks_text
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.printable import printable, shell_words
@@ -31,6 +31,8 @@ CASE, GROUP = "case", "group"
 _GREY = "dim"
 _MOST_FAILURES = 5
 """Largest number of cases without an answer that are named."""
+_MOST_RIVALS = 3
+"""Largest number of cases that are named where it is not known which is the costliest one."""
 
 
 class CaseAnswer(Struct, frozen=True, eq=False):
@@ -97,6 +99,22 @@ class CaseAnswer(Struct, frozen=True, eq=False):
             return -1
         whole = ranking.fitted.metric.additive
         return int(ranking.program_trust if whole else ranking.trust[self.row])
+
+    @property
+    def is_measured(self) -> bool:
+        """True if `value` was measured."""
+        return self.ranking is not None and self.ranking.repetitions > 0
+
+    @property
+    def is_unknown(self) -> bool:
+        """True if only the band of `value` is stated: its prediction has few marks."""
+        return not self.is_measured and is_unknown(self.trust)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The band of `value`; twice the value if it has none."""
+        value, low, high = self.value
+        return (value, value) if np.isnan(low) or np.isnan(high) else (low, high)
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -329,7 +347,10 @@ def _scales(answer: CaseAnswer, constants: Collection[str]) -> str:
 
 
 def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
-    """Return the sentence that answers: the costliest case, and the cheapest one."""
+    """Return the sentence that answers: the costliest case, and the cheapest one.
+
+    It names a case only if the band of its cost is apart from those of all other cases.
+    """
     count = counted(len(answers), "case")
     known = [each for each in answers if not np.isnan(each.value[0])]
     if not known:
@@ -337,18 +358,67 @@ def _headline(answers: Sequence[CaseAnswer], style: TextStyle) -> str:
     at = {at_text(each.ranking.fitted, each.ranking.target) for each in known if each.ranking}
     if len(at) > 1:
         return f"{count} at different scales; each line has its own target."
-    ordered = sorted(known, key=lambda each: -each.value[0])
-    most, least = ordered[0], ordered[-1]
-    first, last = (_amount(each, each.value[0], style) for each in (most, least))
     if len(known) == 1:
-        return f"At {at.pop()}, {_named(most)} has {first}."
-    assert most.ranking is not None, "its value is known"
-    metric = most.ranking.fitted.metric
+        return f"At {at.pop()}, {_named(known[0])} has {_stated(known[0], style)}."
+    ordered = sorted(known, key=lambda each: -each.value[0])
+    most, least = (_rivals(ends[0], ends) for ends in (ordered, ordered[::-1]))
+    ranking = ordered[0].ranking
+    assert ranking is not None, "its value is known"
+    metric = ranking.fitted.metric
     if metric.is_time:
-        takes = f"{_named(most)} takes longest of {count}: {first}"
-        return f"At {at.pop()}, {takes}. {_named(least)} is the fastest: {last}."
-    has = f"{_named(most)} has the largest value of {count} ({metric.name}): {first}"
-    return f"At {at.pop()}, {has}. {_named(least)} has the smallest: {last}."
+        words = f"takes longest of {count}", f"which of {count} takes longest", "is the fastest"
+    else:
+        what = f"has the largest value of {count} ({metric.name})"
+        which = f"which of {count} has the largest value ({metric.name})"
+        words = what, which, "has the smallest"
+    first = _winner(most, words[0], words[1], style)
+    if {*map(_named, most)} == {*map(_named, least)}:
+        return f"At {at.pop()}, {first}."
+    last = _winner(least, words[2], f"which {words[2]}", style)
+    return f"At {at.pop()}, {first}. {last[0].upper() if len(least) > 1 else last[0]}{last[1:]}."
+
+
+def _rivals(first: CaseAnswer, answers: Sequence[CaseAnswer]) -> list[CaseAnswer]:
+    """Return the cases that may be in the place of the first one, which is among them.
+
+    Measured costs have an order. A prediction may be in the place of another case if their bands
+    overlap.
+    """
+    return [
+        each
+        for each in answers
+        if each is first
+        or (not (first.is_measured and each.is_measured) and _overlap(first.band, each.band))
+    ]
+
+
+def _overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _winner(rivals: Sequence[CaseAnswer], is_it: str, which: str, style: TextStyle) -> str:
+    """Return a clause that names the first of the rivals, or says that it is not known."""
+    first = rivals[0]
+    if len(rivals) == 1:
+        probably = "probably " * first.is_unknown
+        return f"{_named(first)} {probably}{is_it}: {_stated(first, style)}"
+    named = [f"{_named(each)} {_range(each, style)}" for each in rivals[:_MOST_RIVALS]]
+    more = len(rivals) - len(named)
+    named += [f"{more} more"] * (more > 0)
+    return f"it is not known {which}: {' or '.join(named)}"
+
+
+def _stated(answer: CaseAnswer, style: TextStyle) -> str:
+    """Return the cost at the target; only its band if the prediction has few marks."""
+    return _range(answer, style) if answer.is_unknown else _amount(answer, answer.value[0], style)
+
+
+def _range(answer: CaseAnswer, style: TextStyle) -> str:
+    """Return the band of the cost at the target, or the cost if it has none."""
+    low, high = answer.band
+    if answer.ranking is None or low == high:
+        return _amount(answer, low, style)
+    return style.interval(low, high, answer.ranking.fitted.metric.unit)
 
 
 def _target(answers: Sequence[CaseAnswer]) -> str:

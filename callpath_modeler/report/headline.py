@@ -108,7 +108,9 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
         amount, growth = amount_text(*of_row, unit, style=style), ""
         if not fitted.is_measured_only:
-            growth = f", and {growth_of(fitted, row, pretty=not style.ascii_only)}"
+            is_known = not (fitted.modelled[row] and is_unknown(int(ranking.trust[row])))
+            known = growth_of(fitted, row, pretty=not style.ascii_only)
+            growth = f", and {known if is_known else 'its growth is not known'}"
         is_good = is_rate(fitted.metric.name)
         worst = f"{fitted.metric.name} of {name} is" if is_good else f"{name} is worst,"
         answer = f"At {target_text(ranking)}: {worst} {amount}{growth}."
@@ -122,10 +124,9 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     if ranking.fitted.is_measured_only:
         return takes
     growth = growth_of(ranking.fitted, row, pretty=not style.ascii_only)
-    if ranking.repetitions:
-        return f"{takes} and {growth}"
     no_share = ranking.is_unknown
-    no_growth = is_unknown(int(ranking.call_paths[0].trust[row]))
+    marks = int(ranking.call_paths[0].trust[row])
+    no_growth = ranking.fitted.modelled[row] and is_unknown(marks)
     if no_share and no_growth:
         return "comes first, but its share and its growth are not known"
     if no_share:

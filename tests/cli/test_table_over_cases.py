@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 import shlex
 
 import pytest
@@ -248,3 +249,37 @@ def test_the_error_of_the_only_case_with_runs_is_the_answer(run, one_odd_case):
     refused.fails(2, "heap/app.p2.folded: no parameter 'n' in the name of this run")
     strict = run("rank", one_odd_case, "--target", TARGET, "--strict")
     strict.fails(2, "cpmodel: heap: ", "no parameter 'n' in the name of this run")
+
+
+def test_of_predictions_with_overlapping_bands_no_case_is_the_first(run, tmp_path):
+    path = tmp_path / "sorts.csv"
+    rows = {"quick": ["1,10", "2,3.4", "4,6.0"], "heap": ["1,14", "2,17.5", "4,4.2"]}
+    cases = [f"{name},{row}" for name, of_case in rows.items() for row in of_case]
+    path.write_text("\n".join(["algo,p,walltime [min]", *cases]))
+    headline = run("rank", path, "--target", "64").out.split("\n\n")[0]
+    headline = " ".join(headline.split())
+    table = {row["case"]: row for row in rows_of(run("rank", path, "--target", "64", "-f", "csv"))}
+    assert max(number(row, "trust") for row in table.values()) <= 1
+    low, high = (max(number(row, end) for row in table.values()) for end in ("low", "high"))
+    assert min(number(row, "high") for row in table.values()) > low, high
+    assert "it is not known which of 2 cases takes longest: " in headline
+    assert "heap " in headline
+    assert " or " in headline
+    assert "the fastest" not in headline
+
+
+def test_a_case_whose_band_is_apart_is_named_with_its_cost(run, tmp_path):
+    path = tmp_path / "sorts.csv"
+    costs = {"quick": 1.0, "merge": 1.002, "heap": 9.0}
+    rows = [
+        f"{name},{p},{cost * (5 + 100 / p) * (1 + 0.002 * repetition)}"
+        for name, cost in costs.items()
+        for p in (2, 4, 8, 16, 32)
+        for repetition in range(3)
+    ]
+    path.write_text("\n".join(["algo,p,time", *rows]))
+    headline = " ".join(run("rank", path, "--target", "64").out.split("\n\n")[0].split())
+    assert re.search(r"heap takes longest of 3 cases: \d", headline), headline
+    assert "It is not known which is the fastest: quick " in headline
+    measured = " ".join(run("rank", path, "--target", "32").out.split("\n\n")[0].split())
+    assert "quick is the fastest: " in measured, "measured costs have an order"

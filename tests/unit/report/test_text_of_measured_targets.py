@@ -118,6 +118,14 @@ def test_a_worst_call_path_without_a_model_is_said_to_have_none():
     assert "once takes 90 % and has no model." in first
 
 
+def test_few_marks_at_a_measured_target_leave_the_growth_unknown():
+    scattered = np.array(POINTS)[:, None] * np.array([0.1, 0.3, 8.0])
+    ranking = rank(cpm.fit(experiment({"main": scattered}, P)), 32.0)
+    assert ranking.repetitions == 3
+    assert ranking.call_paths[0].trust[0] <= 1
+    assert "main takes 100 %, and its growth is not known." in text(ranking)[0]
+
+
 def test_where_the_largest_scale_is_the_target_it_has_one_column_and_one_share(fit):
     header, row = text(rank(fit, 32.0))[3:5]
     names = "# p=32 95% interval model share excess growth trust call path"
