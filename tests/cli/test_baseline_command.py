@@ -66,3 +66,24 @@ def test_a_file_is_not_replaced_without_force(run, stored, tmp_path):
 )
 def test_what_makes_no_sense_is_refused(run, stored, options, words):
     run("baseline", stored, *options).fails(2, words)
+
+
+def test_an_unclear_kind_of_scaling_needs_no_choice(run, tmp_path):
+    runs, path = tmp_path / "runs.csv", tmp_path / "expectations.toml"
+    runs.write_text("p,time,io\n4,10,1\n8,8.1,1\n16,6.4,1\n32,5.2,1\n")
+    assert "scaling unclear" in run("rank", runs, "--target", "64").out
+    outcome = run("baseline", runs, "--target", "64", "-o", path)
+    assert outcome.status == 0, outcome.err
+    assert run("check", runs, path).status == 0
+    expected = "[[expect]]\ncallpath = '**/io'\nshare = '<= 50 %'\n"
+    path.write_text(f"schema = 1\ntarget = {{ p = 64 }}\n{expected}")
+    assert run("check", runs, path).status == 0
+
+
+def test_the_program_is_expected_to_grow_as_its_part_that_matters(run, samples, tmp_path):
+    path = tmp_path / "expectations.toml"
+    stencil = samples / "stencil"
+    assert run("baseline", stencil, "--target", "2048", "-o", path).status == 0
+    whole = tomllib.loads(path.read_text())["expect"][0]
+    assert (whole["name"], whole["growth"]) == ("whole program", "<= O(p)")
+    assert run("check", stencil, path).out.startswith("PASS    whole program ")

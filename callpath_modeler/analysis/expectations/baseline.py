@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
+from callpath_modeler.analysis.expectations.growth_of_sums import GrowthOfSubjects
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.measured import Measured
@@ -22,7 +23,6 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, Growth
-from callpath_modeler.modeling.validation import growth_probabilities
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import Patterns, short_name
 
@@ -169,8 +169,8 @@ def _entries(
     # Growth and value are judged together, each as much surer.
     confidence = 1 - (1 - fitted.models.confidence) / 2
     models = SumModels(fitted).of_subjects(subjects)
-    growths, table = models.shapes.growths, growth_probabilities(models)
-    ranks = models.growth_rank().tolist()
+    growths, growth = models.shapes.growths, GrowthOfSubjects.of(subjects, models)
+    table, ranks = growth.table, growth.rank.tolist()
     band = subjects.band(CriterionKind.VALUE, target, confidence)
     share = np.full(len(subjects), np.nan)
     if fitted.metric.additive:

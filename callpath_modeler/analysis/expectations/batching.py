@@ -121,7 +121,7 @@ def evaluate_batched(
         sums_of(every.measured).announce(every)
     for limited, group in limits.items():
         every, (_, limit, confidence) = subjects_of[limited], limited
-        check = GrowthCheck.of(sums_of(every.measured).of_subjects(every), limit, confidence)
+        check = GrowthCheck.of(every, sums_of(every.measured).of_subjects(every), limit, confidence)
         results.growths.update((each, (check, _places(every, each))) for each in group)
     for (_, kind, target, confidence), group in numbers.items():
         every = _all(group)

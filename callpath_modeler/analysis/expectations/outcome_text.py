@@ -13,6 +13,7 @@ from callpath_modeler.analysis.expectations.expectation import (
 from callpath_modeler.analysis.expectations.verdicts import Judgement, Outcome, Verdict
 from callpath_modeler.expression import Comparison
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.printable import printable
 from callpath_modeler.profile.omissions import omissions_text
 from callpath_modeler.profile.pruning import excluded_call_paths
 from callpath_modeler.units import (
@@ -89,6 +90,11 @@ def _growth(judgement: Judgement, fitted: Fitted) -> str:
     if judgement.verdict is Verdict.BROKEN:
         divergence = judgement.growths[0][0] / limit.expected
         return f"{growths[0]}, expected {expected}: off by {divergence.text(parameter)}"
+    if judgement.alone is not None and judgement.part is not None:
+        model, row = judgement.alone.text(parameter), judgement.part
+        part = printable(fitted.experiment.tree.path(row))
+        disagree = f"{part} grows so, but the model of the sum is {model}"
+        return f"{growths[0]}, expected {expected}: {disagree}"
     if judgement.outside:
         return f"{growths[0]}, expected {expected}: no law explains the measurements"
     if len(growths) > _MOST:

@@ -164,10 +164,6 @@ class Subjects:
         mine = _of(self, own)
         if kind is CriterionKind.VALUE:
             return mine
-        before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
-        spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
-        if kind is CriterionKind.LOSS:
-            return propagate_errors(lambda of: of[0] * one - spent, [mine])
         rest = _rest(self, own)
         by = self._sum_in_program(own, target)
         if kind is CriterionKind.SHARE:
@@ -175,6 +171,10 @@ class Subjects:
             low, high = np.maximum(share.low, 0.0), np.minimum(share.high, 1.0)
             value, low, high = (np.minimum(end * by, 1.0) for end in (share.value, low, high))
             return Band(value, low, high)
+        before = np.where(fitted.modelled, fitted.at_smallest(), np.nan)
+        spent, one = self._ideal(np.nan_to_num(self.sums(before)), target), self._one(target)
+        if kind is CriterionKind.LOSS:
+            return propagate_errors(lambda of: of[0] * one - spent, [mine])
         return propagate_errors(
             lambda of: by * (of[0] - spent / one) / (of[0] + of[1]), [mine, rest]
         )

@@ -26,8 +26,8 @@ class SumModels:
 
     A sum has a model of its own. A sum of models would have the growth of its fastest call path,
     however small that is. Noise and priors are learnt from the call paths alone, so the model of a
-    sum does not depend on other sums. All sums that were announced are modelled together, because
-    learning takes as long as the models of ten sums.
+    sum does not depend on other sums. `GrowthOfSubjects` compares it with its parts. All sums that
+    were announced are modelled together, because learning takes as long as the models of ten sums.
 
     Attributes
     ----------

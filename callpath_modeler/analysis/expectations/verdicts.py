@@ -111,6 +111,8 @@ class Judgement:
     in_the_end : growths of both sides of a rule; None = not about a rule, or a model is missing
     meaning : what the number is, if rankings show another one: ``"run time"`` of the program, not
         the sum of call paths; ``"sum with callees"``, not the fastest growth among them; else ""
+    alone, part : if the model of a sum and its parts disagree: the growth of that model, and the
+        call path in the sum that grows faster; None = they do not disagree
     each : verdicts on single subjects; None = not about call paths
     """
 
@@ -135,6 +137,8 @@ class Judgement:
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
     meaning: str = ""
+    alone: Growth | None = None
+    part: int | None = None
     each: SubjectVerdicts | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -402,3 +402,38 @@ def test_a_run_that_would_decide_is_one_that_people_would_type(outcome):
         assert scale.isdecimal()
         # Two digits, or so many times the largest run.
         assert not scale[2:].strip("0") or np.log2(int(scale) / POINTS[-1]) % 1 == 0
+
+
+HIDDEN = {
+    "main": 100 + 0 * POINTS,
+    "main/solve": 40 - POINTS,
+    "main/find": 1.0 * POINTS,
+    "main/small": 1e-4 * POINTS**1.5,
+}
+
+
+@pytest.mark.parametrize("keys", ["", "callpath = 'main'\ninclusive = true\n"])
+def test_a_sum_grows_at_least_as_its_part_that_matters(outcome, keys):
+    models = noisy(HIDDEN, noise=0.002)
+    one = outcome(f"{keys}growth = '<= O(p^(1/2))'", models)
+    assert one.status is Status.UNSURE
+    (judgement,) = one.judgements
+    assert models.experiment.tree.path(judgement.part) == "main/find"
+    assert judgement.growths[0][0].text("p") == "O(p)"
+    assert judgement.decides is None
+    said = sentence(one)
+    assert "main/find grows so, but the model of the sum is O(" in said
+    assert "O(p), expected <= O(p^(1/2)): " in said
+
+
+def test_a_part_that_costs_little_does_not_raise_the_growth_of_a_sum(outcome):
+    models = noisy(HIDDEN, noise=0.002)
+    assert outcome("callpath = 'main/small'\ngrowth = '<= O(p)'", models).status is Status.FAIL
+    assert outcome("growth = '<= O(p)'", models).status is Status.PASS
+
+
+def test_a_sum_is_not_too_slow_if_its_part_is_not(outcome):
+    models = noisy(HIDDEN, noise=0.002)
+    one = outcome("growth = '>= O(p)'", models)
+    assert one.status is Status.UNSURE
+    assert one.judgements[0].alone is not None
