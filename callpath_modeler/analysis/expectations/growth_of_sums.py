@@ -52,17 +52,18 @@ class GrowthOfSubjects:
                 continue
             of_parts = subjects.fitted.models.take(rows)
             place = _places(of_parts, models)
-            # The sum grows at most as fast as g only if each part does.
-            at_most = np.cumsum(alone[k])
-            for one in growth_probabilities(of_parts):
-                within = np.bincount(place, weights=one, minlength=alone.shape[1])
-                at_most = np.minimum(at_most, np.cumsum(within))
-            at_most[-1] = 1.0
-            table[k] = np.diff(at_most, prepend=0.0)
             ranks = place[of_parts.growth_rank()]
             fastest = int(np.argmax(ranks))
-            if ranks[fastest] > rank[k]:
-                rank[k], part[k] = ranks[fastest], rows[fastest]
+            least = int(ranks[fastest])
+            if least <= rank[k]:
+                continue
+            # Slower growths of the sum are at most as probable as those of this part.
+            (one,) = growth_probabilities(of_parts.take([fastest]))
+            within = np.cumsum(np.bincount(place, one, minlength=alone.shape[1]))
+            at_most = np.cumsum(alone[k])
+            at_most[:least] = np.minimum(at_most, within)[:least]
+            table[k] = np.diff(at_most, prepend=0.0)
+            rank[k], part[k] = least, rows[fastest]
         return cls(alone, table, rank, part)
 
 

@@ -93,7 +93,7 @@ def _growth(judgement: Judgement, fitted: Fitted) -> str:
     if judgement.alone is not None and judgement.part is not None:
         model, row = judgement.alone.text(parameter), judgement.part
         part = printable(fitted.experiment.tree.path(row))
-        disagree = f"{part} grows so, but the model of the sum is {model}"
+        disagree = f"{part} grows faster than the model of the sum, {model}"
         return f"{growths[0]}, expected {expected}: {disagree}"
     if judgement.outside:
         return f"{growths[0]}, expected {expected}: no law explains the measurements"

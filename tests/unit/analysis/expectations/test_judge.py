@@ -422,7 +422,7 @@ def test_a_sum_grows_at_least_as_its_part_that_matters(outcome, keys):
     assert judgement.growths[0][0].text("p") == "O(p)"
     assert judgement.decides is None
     said = sentence(one)
-    assert "main/find grows so, but the model of the sum is O(" in said
+    assert "main/find grows faster than the model of the sum, O(" in said
     assert "O(p), expected <= O(p^(1/2)): " in said
 
 
