@@ -266,7 +266,7 @@ def _check_method(options: FitOptions) -> None:
 
 def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitOptions) -> None:
     several, least = len(parameters) > 1, modeling.MIN_POINTS[options.method]
-    fix = as_option(dict(zip(parameters[1:], points[-1, 1:], strict=True)))
+    fix = as_option(dict(zip(parameters[1:], _most_common(points[:, 1:]), strict=True)))
     if several and (options.method == "classic" or len(parameters) > modeling.MOST_PARAMETERS):
         most = 1 if options.method == "classic" else modeling.MOST_PARAMETERS
         raise DataError(
@@ -286,13 +286,19 @@ def _check_points(points: FloatArray, parameters: tuple[str, ...], options: FitO
             )
         if len(values) < least:
             listed = ", ".join(f"{value:g}" for value in values)
-            fixed = as_option({parameter: values[-1]})
+            fixed = as_option({parameter: float(_most_common(column[:, None])[0])})
             raise DataError(
                 f"{counted(len(values), 'point')} of {parameter} ({listed}): too few for a model",
                 hint=f"measure at {least} scales at least, better at {RECOMMENDED_POINTS} or more"
                 + "; `cpmodel excess` compares two" * (len(values) > 1)
                 + (f"; or fix it: --where {shell_word(fixed)}" if several else ""),
             )
+
+
+def _most_common(settings: FloatArray) -> FloatArray:
+    """Return the row that occurs most often, and the largest of several, [parameters]."""
+    rows, count = np.unique(settings, axis=0, return_counts=True)
+    return np.asarray(rows[np.flatnonzero(count == count.max())[-1]])
 
 
 def fit_settings(experiment: Experiment, options: FitOptions) -> dict[str, str]:

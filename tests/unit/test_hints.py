@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -61,6 +62,16 @@ def test_a_parameter_of_too_few_points_is_fixed(p, n, message, fixed):
     name, value = fixed.split("=")
     # What the hint says leads to models.
     assert len(cpm.fit(made.at({name: float(value)})).models) == 1
+
+
+def test_a_parameter_is_fixed_at_the_value_with_the_most_scales():
+    made = experiment(p=SCALES, n=(10, 20))
+    at = [run.parameters for run in made.runs]
+    few = np.array([each["n"] == 10 or each["p"] == SCALES[-1] for each in at])
+    left = made.where(few)
+    _, hint = told(lambda: cpm.fit(left))
+    assert hint.endswith("or fix it: --where n=10")
+    assert len(cpm.fit(left.at({"n": 10.0})).models) == 1
 
 
 def test_one_parameter_is_modelled_where_all_others_are_fixed():
