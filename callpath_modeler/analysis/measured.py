@@ -381,10 +381,33 @@ def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def sum_over(values: FloatArray) -> FloatArray:
-    """Return sums of columns [call paths, ...]; NaN = none of the call paths occurs."""
+    """Return sums of columns; NaN = none of the call paths occurs.
+
+    Parameters
+    ----------
+    values : [call paths] or [call paths, n], or [call paths, K, R] with repetitions, which are
+        completed by `with_means_of_repetitions`
+    """
     found = np.asarray(values.sum(axis=0))
     lacking = np.isnan(found)
     if lacking.any():
+        if values.ndim > 2:
+            values = with_means_of_repetitions(values)
         some = values[..., lacking]
         found[lacking] = np.where(np.isnan(some).all(axis=0), np.nan, np.nansum(some, axis=0))
     return found
+
+
+def with_means_of_repetitions(values: FloatArray) -> FloatArray:
+    """Return values [call paths, ..., R] whose unknown ones are the mean of the repetitions.
+
+    A call path without a value in one run, but with values in repetitions of this run, is not
+    known. A sum over call paths without it would be too small. A run without any value stays.
+    """
+    unknown = np.isnan(values)
+    unknown &= ~unknown.all(axis=-1, keepdims=True) & ~unknown.all(axis=0)
+    if not unknown.any():
+        return values
+    count = (~np.isnan(values)).sum(axis=-1, keepdims=True)
+    mean = np.nansum(values, axis=-1, keepdims=True) / np.maximum(count, 1)
+    return np.where(unknown, mean, values)

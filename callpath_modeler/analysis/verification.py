@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.analysis.bands import Band, Total, deviation
-from callpath_modeler.analysis.measured import sum_over
+from callpath_modeler.analysis.measured import sum_over, with_means_of_repetitions
 from callpath_modeler.analysis.pairing import common_line, findings_of_constants, pair_up
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import BoolArray, FloatArray
@@ -100,7 +100,7 @@ def verify(ranking: Ranking, experiment: Experiment) -> Verification:
     line = common_line(fitted.experiment, there, parameter, fitted.held)
     pair = pair_up((fitted.experiment, fitted), (there, None), metric, line)
     runs = pair.new.values[:, pair.new.points == target][:, 0]
-    sums = sum_over(runs)
+    sums = sum_over(with_means_of_repetitions(runs))
     centre = statistic_of_present(runs, Reduction.MEAN)
     exclusive = centre[pair.base.rows]
     if ranking.inclusive and fitted.metric.additive:

@@ -247,6 +247,19 @@ OF_PROFILES = {
         "column, e.g. `total`.",
         example="runs.csv: GPU time is used, not CPU time",
     ),
+    "CPM168": FindingKind(
+        what="Values of some runs are not known",
+        why="An empty cell is not 0. If the table states no total, the total of such a run has "
+        "the mean of its repetitions there.",
+        remedy="Fill in the cells, or leave out these runs.",
+        example="runs.csv: line 7: io: no value",
+    ),
+    "CPM169": FindingKind(
+        what="Some times of a table exceed the run time",
+        why="Their columns are metrics of their own, because parts never exceed the run time.",
+        remedy="Correct or remove these rows. Then the columns are call paths of the run time.",
+        example="runs.csv: line 7: io: more than total",
+    ),
     "CPM170": FindingKind(
         what="A run has no factors of parallel efficiency",
         why="They need the times of single processes, because a maximum of sums over call paths is "

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from callpath_modeler.analysis.efficiency import PopFactor, Scheme
-from callpath_modeler.analysis.measured import sum_over
+from callpath_modeler.analysis.measured import sum_over, with_means_of_repetitions
 from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.verification import noise_of_run, runs_at
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -327,7 +327,8 @@ def _outcome(
 ) -> OutcomeRecord:
     metric = runs.metric(prediction.metric)
     values = runs.values(metric.name)
-    sums, run_time = sum_over(values), runs.columns[metric.name].run_time
+    sums = sum_over(with_means_of_repetitions(values))
+    run_time = runs.columns[metric.name].run_time
     own = statistic_of_present(values, Reduction.MEAN)
     whole = inclusive_values(runs.tree, own) if metric.additive else own
     cost = np.fmax(np.nan_to_num(own), np.nan_to_num(whole))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.readers.titles import is_rate, read_title
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.notations import TIMES
@@ -18,6 +18,7 @@ from cpmodel_tables.title_words import (
     Place,
     is_activity,
     is_cost,
+    part_name,
     place_of,
     plain,
     scale_name,
@@ -50,6 +51,11 @@ _COSTS = {"speedup": "relative time", "efficiency": "relative core time"}
 """Title of the cost of a rate, by a word of the rate."""
 OTHER = "other"
 """Name of the rest of the run time."""
+UNKNOWN = "unknown"
+"""Name of the sum of parts that no run of a scale states."""
+
+Part = tuple[str, FloatArray]
+"""Name of a part of the run time, which several parts may have, and its seconds, [rows]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +218,85 @@ def _half_a_digit(column: FloatArray) -> float:
         if (np.abs(at - np.round(at)) <= _EXACT * np.maximum(at, 1.0)).all():
             return 0.5 * 10.0**-decimals * 1.001
     return 0.0
+
+
+def parts_of_run_time(grid: Grid, program: Values, scale: IntArray) -> list[Part]:
+    """Return the parts of the run time, with the rest, if there is one.
+
+    A cell without a value does not state 0, so the parts of a row add up to its run time. Such a
+    cell has the mean of the other runs of the scale. If no run of a scale has a value of one part,
+    this part is what remains. What remains of several such parts is a part of its own, `UNKNOWN`.
+
+    Parameters
+    ----------
+    grid, program : the table, with a column of the run time
+    scale : [rows] number that is equal for repetitions
+    """
+    assert program.total is not None
+    whole = seconds(grid, program.total)
+    names = [part_name(title) for title in program.parts] + [OTHER] * program.rest
+    costs = np.array([seconds(grid, title) for title in program.parts])
+    if program.rest:
+        rest = rest_of(grid, program.total, program.parts)
+        costs = np.vstack([costs, np.where(rest < 0, 0.0, rest)])
+    unknown = np.full(len(whole), np.nan)
+    is_incomplete = np.isnan(costs).any(axis=0) & ~np.isnan(whole)
+    for each in np.unique(scale[is_incomplete]).tolist():
+        rows = np.flatnonzero(scale == each)
+        costs[:, rows], unknown[rows] = _completed(costs[:, rows], whole[rows])
+    found = [*zip(names, costs, strict=True)]
+    return found if np.isnan(unknown).all() else [*found, (UNKNOWN, unknown)]
+
+
+def _completed(costs: FloatArray, whole: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return parts of run times at one scale with known values, and what remains of several.
+
+    Parameters
+    ----------
+    costs, whole : [parts, rows] and [rows]
+    """
+    known = ~np.isnan(costs)
+    count = known.sum(axis=1)
+    mean = np.nansum(costs, axis=1) / np.maximum(count, 1)
+    (never,) = np.nonzero(count == 0)
+    filled = np.where(known | (count == 0)[:, None], costs, mean[:, None])
+    added = np.where(known, 0.0, np.nan_to_num(filled))
+    left = np.maximum(whole - np.nansum(costs, axis=0), 0.0)
+    sums = added.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(sums > 0, left / sums, 1.0)
+    if len(never):
+        factor = np.minimum(factor, 1.0)
+    filled = np.where(known, costs, filled * factor)
+    remains = left - added.sum(axis=0) * factor
+    if len(never) == 1:
+        filled[never[0]] = remains
+    return filled, remains if len(never) > 1 else np.full(len(whole), np.nan)
+
+
+def rows_without_parts(grid: Grid, program: Values) -> list[tuple[int, str]]:
+    """Return the cells of parts of the run time without a value: row and title."""
+    empty = {title: np.isnan(grid.numbers(title)) for title in program.parts}
+    return [(row, title) for row in range(len(grid.lines)) for title in empty if empty[title][row]]
+
+
+def excessive_parts(grid: Grid, program: Values) -> list[tuple[int, str]]:
+    """Return the cells of times, row and title, that exceed the run time in few rows.
+
+    Without these rows, their columns would be parts of the run time. Several titles are listed if
+    only their sum exceeds it.
+    """
+    total = program.titles[0]
+    times = [each for each in program.titles[1:] if program.places.get(each) is Place.PART]
+    if program.places.get(total) not in _OF_PROGRAM or not times:
+        return []
+    whole = _TOO_MUCH * seconds(grid, total)
+    costs = np.array([seconds(grid, title) for title in times])
+    exceeds = dict(zip(times, costs > whole, strict=True))
+    if program.total is None and not any(each.any() for each in exceeds.values()):
+        exceeds = {", ".join(times): np.nansum(costs, axis=0) > whole}
+    few = [title for title, rows in exceeds.items() if 0 < rows.sum() < len(whole) / 2]
+    return [(row, title) for title in few for row in np.flatnonzero(exceeds[title]).tolist()]
 
 
 def _parts(grid: Grid, total: str, others: Sequence[str], places: dict[str, Place]) -> list[str]:

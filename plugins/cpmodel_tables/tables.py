@@ -26,6 +26,7 @@ from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
+from cpmodel_tables.grouped_rows import refined
 from cpmodel_tables.layout import (
     TableLayout,
     is_table,
@@ -36,10 +37,12 @@ from cpmodel_tables.layout import (
 from cpmodel_tables.lists import with_repetitions
 from cpmodel_tables.part_columns import (
     BARE_TIME,
-    OTHER,
+    Part,
     Values,
+    excessive_parts,
     is_bare_time,
-    rest_of,
+    parts_of_run_time,
+    rows_without_parts,
     seconds,
     unclear_times,
 )
@@ -48,13 +51,15 @@ from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
 from cpmodel_tables.text_columns import case_key
-from cpmodel_tables.title_words import part_name, unit_of_time
+from cpmodel_tables.title_words import unit_of_time
 from cpmodel_tables.total_rows import with_total_as_root
 from cpmodel_tables.unused_rows import without_failures, without_gaps
 from cpmodel_tables.wide_tables import may_be_wide
 
 _NUMBERS = re.compile(r"(?:\s*[#%].*\n)*\s*-?[\d.]+(?:[eE][-+]?\d+)?[ \t,;]+-?[\d.]+")
 """Beginning of a table without titles."""
+_MOST_NAMED = 5
+"""Maximum number of cells that a finding names."""
 _T = TypeVar("_T", bound=Hashable)
 _Column = TypeVar("_Column", IntArray, FloatArray)
 
@@ -195,9 +200,42 @@ def runs_of_grid(
         first, *others = unclear
         message = f"{first} is used, not {', '.join(others)}"
         findings.append(Finding("CPM167", str(grid.path), message))
+    findings += _unknown_values(grid, layout) if program is None else _about_parts(grid, program)
     roles = _of_runs(grid, layout, path)
     records = with_total_as_root(_records(grid, layout, (paths, path), roles))
     return runs_of(records, [*findings, *roles.findings])
+
+
+def _unknown_values(grid: Grid, layout: TableLayout) -> list[Finding]:
+    """Return a finding about call paths whose rows have no value of the default metric."""
+    if layout.metric is not None or not layout.callpath:
+        return []
+    title = layout.values[0]
+    rows = np.flatnonzero(np.isnan(grid.numbers(title))).tolist()
+    if not rows:
+        return []
+    columns = [grid.texts(each) for each in layout.callpath]
+    cells = [(row, "/".join(column[row] for column in columns)) for row in rows]
+    message = f"{_named(grid, cells)}: no value of {title}"
+    return [Finding("CPM168", str(grid.path), message, len(rows))]
+
+
+def _about_parts(grid: Grid, program: Values) -> list[Finding]:
+    """Return findings about parts of the run time without a value, and about too large ones."""
+    found = []
+    if empty := rows_without_parts(grid, program):
+        message = f"{_named(grid, empty)}: no value"
+        found.append(Finding("CPM168", str(grid.path), message, len(empty)))
+    if large := excessive_parts(grid, program):
+        message = f"{_named(grid, large)}: more than {program.titles[0]}"
+        found.append(Finding("CPM169", str(grid.path), message, len(large)))
+    return found
+
+
+def _named(grid: Grid, cells: Sequence[tuple[int, str]]) -> str:
+    """Return the first cells with their line and name: ``line 7: io; line 9: io``."""
+    named = [f"{grid.place} {grid.lines[row]}: {name}" for row, name in cells[:_MOST_NAMED]]
+    return "; ".join(named) + "; ..." * (len(cells) > _MOST_NAMED)
 
 
 def _used_rows(grid: Grid) -> tuple[Grid, TableLayout, list[Finding]]:
@@ -218,9 +256,10 @@ def _records(
     roles: Roles,
 ) -> Records:
     paths, path = of_rows
-    titles, title, values, units = _values(grid, layout)
+    parts = _parts_of(grid, layout)
+    titles, title, values, units = _values(grid, layout, parts)
     copies = len(values) // len(path)
-    paths, path = _paths_of_parts(layout, paths, _copied(path, copies), len(grid.lines))
+    paths, path = _paths_of_parts(parts, paths, _copied(path, copies), len(grid.lines))
     return Records(
         subject=str(grid.path),
         paths=paths,
@@ -244,17 +283,15 @@ def _records(
 
 
 def _paths_of_parts(
-    layout: TableLayout, paths: list[tuple[str, ...]], path: IntArray, rows: int
+    parts: Sequence[Part], paths: list[tuple[str, ...]], path: IntArray, rows: int
 ) -> tuple[list[tuple[str, ...]], IntArray]:
     """Return the call paths, and that of each value, with the parts of the run time."""
-    program = layout.program
-    if program is None or program.total is None:
+    if not parts:
         return paths, path
-    parts = [part_name(title) for title in program.parts] + [OTHER] * program.rest
     others = len(path) // rows - len(parts)
     which = np.repeat(np.arange(len(parts)), rows) + 1
     return (
-        [*paths, *((*paths[0], name) for name in parts)],
+        [*paths, *((*paths[0], name) for name, _ in parts)],
         np.concatenate([which, path[: others * rows]]),
     )
 
@@ -349,14 +386,14 @@ def _whole_numbers(grid: Grid, title: str) -> IntArray:
 
 
 def _values(
-    grid: Grid, layout: TableLayout
+    grid: Grid, layout: TableLayout, parts: Sequence[Part]
 ) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
     """Return titles of values, the title and value of each row, and units by title."""
     rows = len(grid.lines)
     if layout.program is not None:
         # Infinite values are removed when runs are read.
         with np.errstate(over="ignore", invalid="ignore"):
-            return _values_of_program(grid, layout.program)
+            return _values_of_program(grid, layout.program, parts)
     columns = [grid.numbers(title) for title in layout.values]
     if layout.metric is None:
         titles = list(layout.values)
@@ -377,17 +414,24 @@ def _values(
     return titles, title, values, units
 
 
+def _parts_of(grid: Grid, layout: TableLayout) -> list[Part]:
+    """Return the parts of the run time; none = the run time is not divided."""
+    if layout.program is None or layout.program.total is None:
+        return []
+    scale = np.zeros(len(grid.lines), np.intp)
+    for title in (*layout.parameters, *layout.cases):
+        scale = refined(scale, grid.columns[title])
+    with np.errstate(over="ignore", invalid="ignore"):
+        return parts_of_run_time(grid, layout.program, scale)
+
+
 def _values_of_program(
-    grid: Grid, program: Values
+    grid: Grid, program: Values, parts: Sequence[Part]
 ) -> tuple[list[str], IntArray, FloatArray, dict[str, str]]:
     """Return the values of a table without call paths; those of the parts come first."""
     titles = list(program.titles)
-    columns, title = [], []
-    if program.total is not None:
-        parts = [seconds(grid, each) for each in program.parts]
-        if program.rest:
-            parts.append(np.maximum(rest_of(grid, program.total, program.parts), 0.0))
-        columns, title = parts, [titles.index(program.total)] * len(parts)
+    columns = [costs for _, costs in parts]
+    title = [] if program.total is None else [titles.index(program.total)] * len(parts)
     others = [each for each in titles if each != program.total]
     is_time = {each: bool(unit_of_time(each)) for each in titles}
     columns += [seconds(grid, each) if is_time[each] else grid.numbers(each) for each in others]
@@ -396,12 +440,6 @@ def _values_of_program(
     units |= {each: "s" for each in titles if is_bare_time(grid, each)}
     if program.total is not None:
         units[program.total] = "s"
-        if np.isnan(rest_of(grid, program.total, program.parts)).any():
-            # The sum of the parts is too small there.
-            whole = f"{program.total} (inc)"
-            titles, title = [*titles, whole], [*title, len(titles)]
-            columns.append(seconds(grid, program.total))
-            units[whole] = "s"
     return titles, np.repeat(title, len(grid.lines)), np.concatenate(columns), units
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 
+import numpy as np
 import pytest
 
 from callpath_modeler import loading
@@ -224,3 +225,69 @@ def test_the_configuration_that_is_printed_for_a_shape_gives_the_same_ranking(wr
     (path.parent / "cpmodel.toml").write_text(told["cpmodel_toml"])
     after = run(*asked)
     assert (after.status, after.out) == (0, before.out)
+
+
+PARTS = """p,rep,total,solve,io
+8,1,10,7,2
+8,2,10,7,2
+16,1,12,7,4
+16,2,12,7,4
+32,1,16,7,8
+32,2,18,7,
+"""
+
+
+def test_the_total_of_a_run_is_that_of_its_column_if_a_part_is_empty(write, run):
+    experiment = loading.load(write(PARTS))
+    assert np.nansum(experiment.values(), axis=0) == pytest.approx([10, 10, 12, 12, 16, 18])
+    # The other run of this scale has 8 s and 1 s; 11 s have the same ratio.
+    values = dict(zip(paths(experiment), experiment.values()[:, -1].tolist(), strict=True))
+    assert values["<root>/io"] == pytest.approx(11 * 8 / 9)
+    answer = run("rank", write(PARTS), "--target", "32")
+    assert "ran 17.0 s at p = 32 (mean of 2 runs, 16.0 … 18.0 s" in answer.out
+    assert "line 7: io: no value" in answer.err
+
+
+def test_empty_parts_of_all_runs_of_a_scale_are_one_unknown_part(write):
+    experiment = loading.load(write(PARTS.replace("32,1,16,7,8\n", "")))
+    values = dict(zip(paths(experiment), experiment.values()[:, -1].tolist(), strict=True))
+    assert values["<root>/unknown"] == 11
+    assert np.isnan([values["<root>/io"], values["<root>/other"]]).all()
+    experiment = loading.load(write(PARTS.replace("32,1,16,7,8", "32,1,16,,8")))
+    values = dict(zip(paths(experiment), experiment.values()[:, -2:].tolist(), strict=True))
+    assert values["<root>/solve"] == [7, 7]
+    assert values["<root>/io"] == [8, 8]
+    assert values["<root>/other"] == [1, 3]
+    assert "<root>/unknown" not in values
+
+
+def test_a_column_called_other_and_the_rest_are_added(write):
+    experiment = loading.load(write(PARTS.replace("solve", "other").replace("7,\n", "7,9\n")))
+    assert np.nansum(experiment.values(), axis=0) == pytest.approx([10, 10, 12, 12, 16, 18])
+
+
+def test_the_only_empty_part_is_the_rest_of_the_total(write):
+    whole = "p,total,solve,io\n8,9,7,2\n16,11,7,4\n32,15,7,\n"
+    experiment = loading.load(write(whole))
+    assert paths(experiment) == ["<root>", "<root>/solve", "<root>/io"]
+    assert experiment.values()[2].tolist() == [2, 4, 8]
+
+
+@pytest.mark.parametrize(("cell", "named"), [("40", "io"), ("7", "solve, io")])
+def test_a_part_that_once_exceeds_the_total_is_named(write, run, cell, named):
+    text = PARTS.replace("16,2,12,7,4", f"16,2,12,7,{cell}").replace("32,2,18,7,\n", "")
+    err = run("rank", write(text), "--target", "64").err
+    assert f"line 5: {named}: more than total" in err
+    assert "CPM169" not in run("rank", write(PARTS), "--target", "64").err
+
+
+def test_an_unknown_call_path_does_not_make_the_run_shorter(write, run):
+    rows = [
+        f"{path},{p},{rep},{'' if (path, p, rep) == ('main/io', 32, 2) else time}"
+        for p in (8, 16, 32)
+        for rep in (1, 2)
+        for path, time in (("main", 1), ("main/solve", 7), ("main/io", p / 4))
+    ]
+    answer = run("rank", write("\n".join(["callpath,p,rep,time", *rows])), "--target", "32")
+    assert "ran 16.0 s at p = 32 (mean of 2 runs, 16.0 … 16.0 s" in answer.out
+    assert "line 19: main/io: no value" in answer.err

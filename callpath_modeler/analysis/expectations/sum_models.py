@@ -10,7 +10,7 @@ import numpy as np
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.measured import sum_over
+from callpath_modeler.analysis.measured import sum_over, with_means_of_repetitions
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
@@ -96,7 +96,8 @@ class SumModels:
 
     @cached_property
     def _of_subtrees(self) -> FloatArray:
-        return inclusive_values(self.fitted.experiment.tree, self._values)
+        values = with_means_of_repetitions(self._values)
+        return inclusive_values(self.fitted.experiment.tree, values)
 
     def _made(self, sums: FloatArray) -> Models:
         """Return the models of sums [n, K, R]."""

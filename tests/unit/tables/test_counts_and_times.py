@@ -88,13 +88,14 @@ def test_a_part_with_the_name_of_a_model_is_a_part(load):
     assert paths(load("x.csv", text)) == ["<root>", "<root>/linear solver", "<root>/other"]
 
 
-def test_a_part_without_a_value_is_not_in_the_rest_of_the_run_time(load, value_of):
+def test_parts_without_a_value_are_unknown_together_with_the_rest(load, value_of):
     text = "p,time,comp,comm\n1,100,90,2\n2,51,44,3\n4,27,21,4\n8,15,10,-\n"
     experiment = load("x.csv", text)
     other = [value_of(experiment, "time", "<root>/other", p=p) for p in (1, 2, 4, 8)]
     comm = [value_of(experiment, "time", "<root>/comm", p=p) for p in (1, 2, 4, 8)]
     np.testing.assert_equal(other, [8, 4, 2, np.nan])
     np.testing.assert_equal(comm, [2, 3, 4, np.nan])
+    assert value_of(experiment, "time", "<root>/unknown", p=8) == 5
     assert experiment.columns["time"].total.tolist() == [100, 51, 27, 15]
 
 
