@@ -225,7 +225,7 @@ def parts_of_run_time(grid: Grid, program: Values, scale: IntArray) -> list[Part
 
     A cell without a value does not state 0, so the parts of a row add up to its run time. Such a
     cell has the mean of the other runs of the scale. If no run of a scale has a value of one part,
-    this part is what remains. What remains of several such parts is a part of its own, `UNKNOWN`.
+    this part is the remaining time. The remaining time of several such parts is `UNKNOWN`.
 
     Parameters
     ----------
