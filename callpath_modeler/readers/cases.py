@@ -1,8 +1,8 @@
 """Cases of runs: words in names, and entries of the metadata, that tell runs of one scale apart.
 
 Runs of one scale that differ in an input, an algorithm or a machine are different programs, and no
-repetitions of each other. A word is one of a case if it recurs in several runs, and if runs of one
-scale have several such words.
+repetitions of each other. A word is one of a case if a word at its place recurs in several runs, and if
+runs of one scale have several such words.
 """
 
 from __future__ import annotations
@@ -190,11 +190,17 @@ def _pieces(name: str) -> list[str]:
 
 
 def _recurring(columns: Mapping[str, list[str]], but: str | None = None) -> dict[str, list[str]]:
-    """Return the columns whose texts all recur in several runs. `but` stands for no text."""
+    """Return the columns with several texts, of which one recurs. `but` stands for no text.
+
+    A case may have one run, e.g. if its other runs cannot be read. Of texts in metadata, which more
+    often differ by chance, those that recur have at least half of the runs.
+    """
     found = {}
     for key, texts in columns.items():
         count = Counter(text for text in texts if text != but)
-        if len(count) > 1 and 2 * len(count) <= len(texts) and min(count.values()) > 1:
+        recurring = sum(number for number in count.values() if number > 1)
+        least = 1 if but is None else len(texts) / 2
+        if len(count) > 1 and recurring >= least:
             found[key] = texts
     return found
 

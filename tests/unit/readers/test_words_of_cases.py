@@ -109,6 +109,21 @@ def test_other_words_are_no_cases(tmp_path, names):
     assert load(tmp_path).cases == ()
 
 
+@pytest.mark.parametrize("broken", [[], ["heap/p4", "heap/p8"]])
+@pytest.mark.parametrize("others", [["heap"], ["heap", "merge", "bubble", "shell"]])
+def test_a_case_with_one_run_is_no_repetition_of_another(tmp_path, others, broken):
+    runs = [f"quick/p{p}" for p in (4, 8, 16)] + [f"{word}/p16" for word in others]
+    for name in (*runs, *broken):
+        path = tmp_path / f"{name}.folded"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("broken\n" if name in broken else "main;f 3\n")
+    experiment = load(tmp_path)
+    assert {*experiment.cases} == {"quick", *others}
+    assert {run.repetition for run in experiment.runs} == {1}
+    one = load(tmp_path, LoadOptions(case="quick"))
+    assert one.points("p").tolist() == [4, 8, 16]
+
+
 def test_words_of_names_with_different_numbers_of_words_are_one_text():
     names = [[f"{word}-p{p}"] for p in (2, 4) for word in ("quick", "odd_even")]
     assert words_of(names) == [["quick", "odd_even"] * 2]
