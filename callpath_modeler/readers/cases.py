@@ -1,8 +1,8 @@
 """Cases of runs: words in names, and entries of the metadata, that tell runs of one scale apart.
 
 Runs of one scale that differ in an input, an algorithm or a machine are different programs, and no
-repetitions of each other. A word is one of a case if a word at its place recurs in several runs, and if
-runs of one scale have several such words.
+repetitions of each other. A word is one of a case if a word at its place recurs in several
+runs, and if runs of one scale have several such words.
 """
 
 from __future__ import annotations
