@@ -468,6 +468,8 @@ def _make_load(
         if not name.strip() or (sign and not source.strip()):
             raise UsageError(f"--param {text!r} is malformed", hint="e.g. --param p=name")
         sources[name] = source if sign else "name"
+    columns = _columns(drop, time_column, repetition)
+    sources = _without_replaced(sources, columns)
     path, beside = click.get_current_context().meta.get(BESIDE, ("", {}))
     # The user's own source of p has priority.
     states_scale = "--param p" in beside or ("--name" in beside and "p" not in sources)
@@ -476,7 +478,7 @@ def _make_load(
         parameter_sources=sources,
         scale_beside=path if states_scale else "",
         units=_units(units),
-        columns=_columns(drop, time_column, repetition),
+        columns=columns,
         scaling=None if scaling is None else Scaling(scaling),
         processes=_processes(ranks, split_ranks),
         strict=strict,
@@ -528,7 +530,31 @@ def _columns(drop: tuple[str, ...], time: str | None, repetition: str | None) ->
     preset = _preset()
     names = {"--drop": "--drop", "--time-column": "--time", "--repetition": "--repetition"}
     if_there = frozenset(name for option, name in names.items() if option in preset)
-    return ColumnChoices(drop, time or "", repetition or "", if_there=if_there)
+    return ColumnChoices(drop, time or "", repetition or "", if_there=if_there, configured=if_there)
+
+
+def _without_replaced(sources: dict[str, str], columns: ColumnChoices) -> dict[str, str]:
+    """Return sources of parameters without columns whose role on the command line is another."""
+    from callpath_modeler.readers.parameters import COLUMN
+
+    asked = click.get_current_context().meta.get(ASKED, ())
+    roles = {
+        "--drop": columns.drop,
+        "--time": (columns.time,),
+        "--repetition": (columns.repetition,),
+    }
+    taken = {source for name, source in sources.items() if name in asked}
+    taken |= {
+        f"{COLUMN}{title}"
+        for option, titles in roles.items()
+        if option not in columns.configured
+        for title in titles
+    }
+    return {
+        name: source
+        for name, source in sources.items()
+        if name in asked or not source.startswith(COLUMN) or source not in taken
+    }
 
 
 def _preset() -> frozenset[str]:

@@ -456,6 +456,7 @@ class ColumnChoices:
     repetition : title of the column that tells repetitions apart; "" = not stated
     parameters : titles of columns that are parameters, if they exist
     if_there : options whose columns may be missing, because a configuration file names them
+    configured : options of a configuration file, which other roles of their columns replace
     """
 
     drop: tuple[str, ...] = ()
@@ -463,6 +464,7 @@ class ColumnChoices:
     repetition: str = ""
     parameters: tuple[str, ...] = ()
     if_there: frozenset[str] = frozenset()
+    configured: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         """Return whether any role is stated."""

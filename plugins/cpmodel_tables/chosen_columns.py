@@ -31,6 +31,17 @@ def with_choices(grid: Grid, choices: ColumnChoices | None) -> Grid:
     time = _title(grid, "--time", choices.time, choices)
     repetition = _title(grid, "--repetition", choices.repetition, choices)
     scales = [name for name in choices.parameters if name in grid.columns]
+    # A role on the command line replaces one of a configuration file.
+    roles = [("--drop", dropped), ("--time", [time]), ("--repetition", [repetition])]
+    stated = {*scales}
+    for option, titles in roles:
+        stated |= {*filter(None, () if option in choices.configured else titles)}
+    if "--drop" in choices.configured:
+        dropped = {title: option for title, option in dropped.items() if title not in stated}
+    if "--time" in choices.configured and time in stated:
+        time = None
+    if "--repetition" in choices.configured and repetition in stated:
+        repetition = None
     given = [*dropped, *scales, *filter(None, (time, repetition))]
     for title in given:
         if given.count(title) > 1:

@@ -133,6 +133,37 @@ def test_a_title_may_be_given_without_unit_and_case(write):
     assert times(load(path, time="cpu")) == [4 * t for _, t in ROWS]
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--drop trial", "--drop 'Wall t (s)'", "--repetition seed", "--time cpu", "--time trial",
+     "--repetition 'Wall t (s)'", "--drop p", "--param p=column:seed"],
+)  # fmt: skip
+def test_a_role_on_the_command_line_replaces_one_of_a_file(write, run, option):
+    path = write(
+        "p,trial,seed,Wall t (s),cpu (s)", lambda p, t: (p, 100 - p, 3 * p, t, t + 1 / (p + 1))
+    )
+    asked = ("rank", path, *shlex.split(option))
+    alone = run(*asked)
+    (path.parent / "cpmodel.toml").write_text(
+        '[parameters]\np = { from = "column:p" }\n'
+        '[defaults]\nrepetition = "trial"\ntime_column = "Wall t (s)"\n'
+    )
+    beside = run(*asked)
+    assert "two roles" not in beside.err
+    assert beside.status == 0 or beside.complaint == alone.complaint
+
+
+def test_every_option_that_is_printed_works_beside_the_printed_configuration(write, run):
+    path = write("p,repetition,Wall t (s),speedup", lambda p, t: (p, 1, t, 100 / t))
+    page = run("info", path, "--explain").out
+    table, _, configuration = page.partition("# as cpmodel.toml")
+    (path.parent / "cpmodel.toml").write_text(configuration.partition("\n")[2])
+    options = re.findall(r"--(?:drop|time|repetition) (?:'[^']+'|\S+)", table)
+    assert "--drop 'Wall t (s)'" in options
+    for option in options:
+        assert run("rank", path, "--target", "64", *shlex.split(option)).status == 0, option
+
+
 def test_a_column_has_one_role(write):
     path = write("p,time,seed", lambda p, t: (p, t, 7))
     with pytest.raises(UsageError, match="'seed' is given two roles"):
