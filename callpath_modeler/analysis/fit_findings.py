@@ -56,7 +56,8 @@ def findings_of_models(
         ("CPM202", FitStatus.OUTSIDE, "off every model by more than noise explains"),
         ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
     ):
-        rows = models.status == status
+        # A call path without own values, such as the root of parts of a total, needs no model.
+        rows = (models.status == status) & ~np.isnan(centres).all(axis=1)
         if status is FitStatus.OUTSIDE:
             rows &= since == 0
         if rows.any():

@@ -261,6 +261,14 @@ def test_empty_parts_of_all_runs_of_a_scale_are_one_unknown_part(write):
     assert "<root>/unknown" not in values
 
 
+def test_a_root_without_own_values_needs_no_model(write, run):
+    text = PARTS.replace("7,\n", "7,9\n")
+    assert "CPM201" not in run("rank", write(text), "--target", "64").err
+    rare = "callpath,p,time\nmain/f,8,1\nmain/f,16,2\nmain/f,32,4\nmain/rare,32,1\n"
+    err = run("rank", write(rare), "--target", "64").err
+    assert "models: 1 call path, 12 % of the cost of all scales, measured at too few" in err
+
+
 def test_a_column_called_other_and_the_rest_are_added(write):
     experiment = loading.load(write(PARTS.replace("solve", "other").replace("7,\n", "7,9\n")))
     assert np.nansum(experiment.values(), axis=0) == pytest.approx([10, 10, 12, 12, 16, 18])
