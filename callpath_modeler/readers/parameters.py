@@ -101,6 +101,7 @@ def settle_parameters(
     taken = (source.removeprefix(COLUMN) for source in sources.values() if COLUMN in source)
     # The order of the sources is that of the parameters, so it is no order of a set.
     sources = {**sources, **{name: NOT_USED for name in taken if name not in sources}}
+    sources = _of_processes(runs, sources)
     sources = {name: _resolved(runs, name, source) for name, source in sources.items()}
     columns = [] if any(run.file.is_explicit for run in runs) else _columns(runs, sources)
     origins = _origins_of_profiles(runs, sources, columns)
@@ -156,6 +157,24 @@ def check_source(name: str, source: str) -> None:
             hint=f"--param NAME=SOURCE with one of {', '.join(SOURCES)}, {METADATA}KEY, "
             f"{COLUMN}TITLE",
         )
+
+
+def _of_processes(runs: Sequence[_ProfileRun], sources: Mapping[str, str]) -> dict[str, str]:
+    """Return sources that exclude p if they exclude a column that a reader calls p."""
+    stated = {name for run in runs for name in (*run.stated, *run.metadata)}
+    if "p" not in stated or "p" in sources:
+        return {**sources}
+    return {
+        "p"
+        if source == NOT_USED and name not in stated and _names_processes(name)
+        else name: source
+        for name, source in sources.items()
+    }
+
+
+def _names_processes(title: str) -> bool:
+    """Return whether a reader may call the column of a title p."""
+    return word_of(title) is NameWord.PROCESSES
 
 
 def _resolved(runs: Sequence[_ProfileRun], name: str, source: str) -> str:
@@ -424,7 +443,7 @@ def _of_column(run: _ProfileRun, title: str) -> float:
         return run.stated[title]
     if title in run.metadata and _is_number(run.metadata[title]):
         return decimal_of(run.metadata[title])
-    if word_of(title) is NameWord.PROCESSES and "p" in run.stated:
+    if _names_processes(title) and "p" in run.stated:
         # A reader calls this column p.
         return run.stated["p"]
     known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.printable import printable
-from callpath_modeler.readers.base import ColumnChoices
+from callpath_modeler.readers.base import ColumnChoices, RunSource
+from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.title_words import plain
 
@@ -60,6 +62,15 @@ def with_choices(grid: Grid, choices: ColumnChoices | None) -> Grid:
     )
 
 
+def require_parameters(grid: Grid, choices: ColumnChoices, runs: Sequence[RunSource]) -> None:
+    """Raise `UsageError` if neither a column nor the runs state a chosen parameter."""
+    for name in choices.parameters:
+        stated = [name in {*run.parameters, *run.source.metadata} for run in runs]
+        is_p = word_of(name) is NameWord.PROCESSES and "p" in runs[0].parameters
+        if name not in grid.columns and not any(stated) and not is_p:
+            raise _unknown(grid, "--param", name)
+
+
 def _title(grid: Grid, option: str, name: str, choices: ColumnChoices) -> str | None:
     """Return the title of a column by its name on the command line; None = no such column."""
     if not name or name in grid.columns:
@@ -69,6 +80,10 @@ def _title(grid: Grid, option: str, name: str, choices: ColumnChoices) -> str | 
         return same[0]
     if option in choices.if_there:
         return None
+    raise _unknown(grid, option, name)
+
+
+def _unknown(grid: Grid, option: str, name: str) -> UsageError:
     titles = [*map(printable, grid.columns)]
     what = f"{grid.path}: {option}: no column {printable(name)!r}"
-    raise UsageError(what, hint=nearest_or_all(name, titles[:_MOST_LISTED]))
+    return UsageError(what, hint=nearest_or_all(name, titles[:_MOST_LISTED]))

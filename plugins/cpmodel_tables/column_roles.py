@@ -140,6 +140,7 @@ def _value(grid: Grid, layout: TableLayout, title: str, default: str) -> ColumnR
         is_first = names.get(metric.name, title) == title
         setting = ("defaults", *own) if is_first and title not in grid.derived else ()
         has_others = len(layout.values) > 1
-        option = f"--drop {shell_word(shown)}" if has_others else ""
+        is_column = has_others and title not in grid.derived
+        option = f"--drop {shell_word(shown)}" if is_column else ""
         return ColumnRole(shown, "default metric", reason, option, setting)
     return ColumnRole(shown, "metric", reason, f"-m {shell_word(printable(metric.name))}")

@@ -21,7 +21,7 @@ from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, sp
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.readers.titles import read_title
 from cpmodel_tables import grid as cells
-from cpmodel_tables.chosen_columns import with_choices
+from cpmodel_tables.chosen_columns import require_parameters, with_choices
 from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
@@ -115,7 +115,10 @@ class Tables:
         InputError
             If the file is not a table of measurements.
         """
-        yield runs_of_grid(_grid(path, choices))
+        grid = _grid(path, choices)
+        runs = runs_of_grid(grid)
+        require_parameters(grid, choices, runs)
+        yield runs
 
     def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
         """Return the runs in the table.

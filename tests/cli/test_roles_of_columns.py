@@ -164,6 +164,33 @@ def test_every_option_that_is_printed_works_beside_the_printed_configuration(wri
         assert run("rank", path, "--target", "64", *shlex.split(option)).status == 0, option
 
 
+@pytest.mark.parametrize("title", ["ranks", "MPI ranks", "nprocs"])
+def test_the_column_of_processes_may_be_renamed_or_dropped_by_its_title(write, title):
+    path = write(f"{title},n,time", lambda p, t: (p, 10 * p + 1, t))
+    assert "p" in [each.name for each in load(path).parameters]
+    renamed = load(path, parameters={"q": f"column:{title}"})
+    assert {each.name for each in renamed.parameters} == {"q", "n"}
+    assert renamed.points("q").tolist() == [p for p, _ in ROWS]
+    dropped = load(path, parameters={title: "none"})
+    assert [each.name for each in dropped.parameters] == ["n"]
+
+
+def test_a_parameter_from_no_column_is_refused_with_the_nearest_one(write, run):
+    path = write("ranks,Wall time,seed", lambda p, t: (p, t, 7))
+    done = run("rank", path, "--target", "64", "--param", "p=column:seeds")
+    done.fails(2, "--param: no column 'seeds'")
+    assert "did you mean 'seed'?" in done.complaint
+    done = run("rank", path, "--target", "64", "--param", "p=column:xyz")
+    assert "choose one of ranks, Wall time, seed" in done.complaint
+
+
+def test_a_derived_column_is_not_proposed_for_drop(write, run):
+    path = write("threads,speedup", lambda p, t: (p, 100 / t))
+    page = run("info", path, "--explain").out
+    assert "relative time" in page
+    assert "--drop 'relative time'" not in page
+
+
 def test_a_column_has_one_role(write):
     path = write("p,time,seed", lambda p, t: (p, t, 7))
     with pytest.raises(UsageError, match="'seed' is given two roles"):
