@@ -36,6 +36,8 @@ _ROUNDING = 1e-3
 
 _EXACT = 1e-11
 """Relative size of differences that the rounding of floating-point numbers explains."""
+_MOST_ROUNDED = 0.01
+"""Largest rest of a run time, as share of it, that may be rounding."""
 _DECIMALS = 9
 """Decimals from which on numbers have all digits."""
 
@@ -202,12 +204,15 @@ def _with_inverse(grid: Grid, title: str, scale: str, cost: str) -> Grid:
 def rest_of(grid: Grid, total: str, parts: Sequence[str]) -> FloatArray:
     """Return the run time less its parts in seconds, [rows]; NaN = a part has no value.
 
-    A rest that rounding of the cells explains is 0: relative to its size, it would be pure noise.
+    A small rest that rounding of the cells explains is 0: relative to its size, it would be pure
+    noise. A larger one stays, because whole numbers need not be rounded, and because the parts add
+    up to the stated total.
     """
     whole = seconds(grid, total)
     rest = whole - np.sum([seconds(grid, title) for title in parts], axis=0)
     rounding = sum(_half_a_digit(seconds(grid, title)) for title in (total, *parts))
-    return np.where(np.abs(rest) <= np.maximum(rounding, _EXACT * np.abs(whole)), 0.0, rest)
+    most = np.minimum(rounding, _MOST_ROUNDED * np.abs(whole))
+    return np.where(np.abs(rest) <= np.maximum(most, _EXACT * np.abs(whole)), 0.0, rest)
 
 
 def _half_a_digit(column: FloatArray) -> float:
