@@ -132,6 +132,12 @@ OF_SERIES = {
         "`--where`.",
         example="lines of calls: 1 run of 4 (first app.p8)",
     ),
+    "CPM149": FindingKind(
+        what="A costly call path is missing in one of several repetitions",
+        why="It is 0 there, so the total of this run is too small if its file is not complete.",
+        remedy="Check the file, or leave the run out with `--where`.",
+        example="app.p32.r2: main/solve: 0, but 50 % of the total in a repetition",
+    ),
     "CPM155": FindingKind(
         what="The times of functions contain each other",
         why="They cannot be added, so the result has neither a total nor shares.",

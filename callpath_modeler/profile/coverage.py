@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,12 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.units import percent
 
 _CODES = frozenset({"CPM113", "CPM137"})
 
+_LOST = 0.2
+"""Smallest share of the total of a call path whose absence from a repetition is reported."""
 _MOST = 20
 """Maximum number of renamed pairs with a finding each; one more finding counts the others."""
 
@@ -29,6 +32,40 @@ def coverage_findings(tree: CallTree, columns: Mapping[str, MetricValues]) -> li
             found = Finding("CPM113", values.metric.name, message, partly)
             return [found, *_replaced(tree, occurs)]
     return []
+
+
+def lost_findings(
+    tree: CallTree,
+    columns: Mapping[str, MetricValues],
+    names: Sequence[str],
+    points: Sequence[Hashable],
+) -> list[Finding]:
+    """Return findings about costly call paths that are 0 in a run, but not in its repetitions.
+
+    Parameters
+    ----------
+    tree : the call tree
+    columns : values by metric; the first time, or else the first sum, decides
+    names, points : [runs] names, and points that repetitions share
+    """
+    additive = [v for v in columns.values() if v.metric.additive]
+    values = next((v for v in additive if v.metric.can_be_run_time), next(iter(additive), None))
+    if values is None:
+        return []
+    groups: dict[Hashable, list[int]] = {}
+    for run, point in enumerate(points):
+        groups.setdefault(point, []).append(run)
+    found = []
+    for group in (each for each in groups.values() if len(each) > 1):
+        own = values.exclusive[:, group]
+        if not (is_zero := own == 0).any():
+            continue
+        most = np.nan_to_num(own).max(axis=1)
+        share = most / max(float(np.nansum(own, axis=0).max()), np.finfo(float).tiny)
+        for row, of in np.argwhere(is_zero & (share >= _LOST)[:, None])[:_MOST].tolist():
+            message = f"{tree.path(row)}: 0, but {percent(share[row])} of the total in a repetition"
+            found.append(Finding("CPM149", names[group[of]], message))
+    return found
 
 
 def with_coverage_of(experiment: Experiment) -> Experiment:

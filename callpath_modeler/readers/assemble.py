@@ -25,7 +25,7 @@ from callpath_modeler.errors import CallpathModelerError, DataError, InputError,
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.coverage import coverage_findings
+from callpath_modeler.profile.coverage import coverage_findings, lost_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
 from callpath_modeler.profile.metric_values import MetricValues, RunLines
 from callpath_modeler.profile.program import (
@@ -632,6 +632,7 @@ def _unite(
         columns[column.metric.name] = column
     findings += _unification_findings(read, united)
     findings += _cost_findings(columns, read, reduction)
+    findings += lost_findings(united.tree, columns, [run.name for run in read], points)
     varying, constants = split_parameters(runs, origins)
     kind = recognise_scaling(united.tree, columns, runs, reduction)
     if options.scaling is not None:

@@ -269,6 +269,18 @@ def test_a_root_without_own_values_needs_no_model(write, run):
     assert "models: 1 call path, 12 % of the cost of all scales, measured at too few" in err
 
 
+def test_a_run_without_a_costly_call_path_is_named(tmp_path, run):
+    for p in (4, 8, 16):
+        for rep in (1, 2):
+            path = tmp_path / f"app.p{p}.r{rep}.folded"
+            path.write_text(f"main;solve 70\nmain;io {5 * p}\nmain;rare {rep - 1}\n")
+    whole = run("rank", tmp_path, "--target", "16")
+    assert "CPM149" not in whole.err
+    path.write_text("main;io 80\n")
+    cut = run("rank", tmp_path, "--target", "16")
+    assert "app.p16.r2.folded: main/solve: 0, but 47 % of the total in a repetition" in cut.err
+
+
 def test_a_column_called_other_and_the_rest_are_added(write):
     experiment = loading.load(write(PARTS.replace("solve", "other").replace("7,\n", "7,9\n")))
     assert np.nansum(experiment.values(), axis=0) == pytest.approx([10, 10, 12, 12, 16, 18])
