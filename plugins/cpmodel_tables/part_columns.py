@@ -36,7 +36,7 @@ _ROUNDING = 1e-3
 
 _EXACT = 1e-11
 """Relative size of differences that the rounding of floating-point numbers explains."""
-_MOST_ROUNDED = 0.01
+_MOST_ROUNDED = 0.005
 """Largest rest of a run time, as share of it, that may be rounding."""
 _DECIMALS = 9
 """Decimals from which on numbers have all digits."""
