@@ -135,7 +135,7 @@ def test_values_need_no_model(run, tmp_path):
     outcome = run("export", table, "--what", "values", "-f", "csv")
     assert outcome.status == 0
     assert len(outcome.out.splitlines()) == 4
-    run("rank", table, "--target", "8").fails(4, "2 points of p (2, 4)", "--where p=4")
+    run("rank", table, "--target", "8").fails(4, "2 points of p (2, 4)", "--where p=2")
 
 
 def test_a_bad_table_is_one_line_with_its_number(run, tmp_path):
