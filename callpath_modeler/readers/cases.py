@@ -7,6 +7,7 @@ runs, and if runs of one scale have several such words.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -193,13 +194,16 @@ def _recurring(columns: Mapping[str, list[str]], but: str | None = None) -> dict
     """Return the columns with several texts, of which one recurs. `but` stands for no text.
 
     A case may have one run, e.g. if its other runs cannot be read. Of texts in metadata, which more
-    often differ by chance, those that recur have at least half of the runs.
+    often differ by chance, those that recur have at least half of the runs. Paths, which stand for
+    names with different numbers of words, all recur: such names are of no common series.
     """
     found = {}
     for key, texts in columns.items():
         count = Counter(text for text in texts if text != but)
         recurring = sum(number for number in count.values() if number > 1)
-        least = 1 if but is None else len(texts) / 2
+        least = 1.0 if but is None else len(texts) / 2
+        if any("/" in text for text in count):
+            least = len(texts) if 2 * len(count) <= len(texts) else math.inf
         if len(count) > 1 and recurring >= least:
             found[key] = texts
     return found
