@@ -96,11 +96,7 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         deviations = measured.deviations(point)
         if deviations is not None:
             columns.append(Costs.of(tree, deviations))
-        most = np.inf
-        if measured.fitted.metric.additive:
-            most = float(
-                np.nan_to_num(measured.values(_whole, point, confidence).high[0], nan=np.inf)
-            )
+        most = measured.most(point, confidence)
         return cls(Costs.beside(columns), measured, point, deviations is not None, most)
 
     @property

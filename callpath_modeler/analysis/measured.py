@@ -231,11 +231,24 @@ class Measured:
             Centres of the sums with intervals; NaN = not measured. NaN ends = the noise is not
             known.
         """
+        band = self._values(sums, point, confidence)
+        high = np.minimum(band.high, self.most(point, confidence))
+        return Band(band.value, band.low, high, band.measured)
+
+    def _values(self, sums: Sums, point: int, confidence: float) -> Band:
+        """Return the same without the limit that no call path exceeds."""
         centre = sums(self.fitted.measured[:, point])
         own = self.deviations(point)
         noise = None if own is None else sums(own)
         band = self.interval(centre, sums(self.runs), point, confidence, noise)
         return within(band, *np.moveaxis(sums(self.ends_of_call_paths(point, confidence)), -1, 0))
+
+    def most(self, point: int, confidence: float) -> float:
+        """Return the upper end of the total, which no call path exceeds; inf = not known."""
+        if not self.fitted.metric.additive:
+            return np.inf
+        total = self._values(lambda columns: sum_over(columns)[None], point, confidence)
+        return float(np.nan_to_num(total.high[0], nan=np.inf))
 
     def ends_of_call_paths(self, point: int, confidence: float) -> FloatArray:
         """Return the ends of the interval of each call path at a point, [call paths, 2].

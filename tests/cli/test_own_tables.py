@@ -576,7 +576,7 @@ def test_an_option_makes_a_column_the_number_of_processes(write, run, head):
         experiment = loading.load(path, options)
         assert experiment.points("p").tolist() == [factor * p for p in SCALES]
         assert experiment.scaling == "strong"
-    run("info", path, "--param", "p=column:wrong").fails(2, "no column 'wrong' of numbers", first)
+    run("info", path, "--param", "p=column:wrong").fails(2, "no column 'wrong'", first)
     run("info", path, "--param", "p=wrong").fails(2, "unknown source 'wrong'", "column:TITLE")
 
 
