@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from callpath_modeler.analysis.bands import Band, Total, propagate_errors, stretched
-from callpath_modeler.analysis.measured import Measured, sum_over, within
+from callpath_modeler.analysis.measured import Measured, within
 from callpath_modeler.analysis.reconciliation import most_of_call_paths
 from callpath_modeler.analysis.trust import (
     LIMITS,
@@ -72,8 +72,9 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    costs : values of all runs, [call paths, K * R]; then the deviations from models, if they are
-        the noise
+    costs : values of all runs, [call paths, K * R]; then the ends of the intervals of call paths,
+        [call paths, 2]; then the deviations from models, [call paths, 3], if they are the noise. Of
+        a formula, only the values of its operands in all runs
     measured : the runs
     point : index of the point
     has_deviations : whether deviations from models are the noise, because no scale was repeated
@@ -105,7 +106,7 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         return False
 
     def ends(self, value: FloatArray, parts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper ends of values [n], from their sums of `costs`, [n, K * R]."""
+        """Return lower and upper ends of values [n], from their sums of `costs`, [n, columns]."""
         measured, shape = self.measured, self.measured.runs.shape[1:]
         count = int(np.prod(shape))
         runs = parts[:, :count].reshape(len(parts), *shape)
@@ -120,8 +121,7 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         if isinstance(self.costs, FormulaCosts):
             low, high = self.ends(np.array([value]), self.costs.total[None])
             return value, float(low[0]), float(high[0])
-        confidence = self.measured.fitted.models.confidence
-        whole = self.measured.values(_whole, self.point, confidence)
+        whole = self.measured.total(self.point, self.measured.fitted.models.confidence)
         return value, float(whole.low[0]), float(whole.high[0])
 
     def trust(
@@ -134,11 +134,6 @@ class MeasuredIntervals(Struct, frozen=True, eq=False):
         """Return marks of values with intervals, [n]."""
         marks = marks_of_trust(value, low, high)
         return np.minimum(marks, MOST_UNREPEATED) if self.has_deviations else marks
-
-
-def _whole(columns: FloatArray) -> FloatArray:
-    """Return the sums over all call paths, [1, ...]."""
-    return sum_over(columns)[None]
 
 
 class FormulaBands(Struct, frozen=True, eq=False):

@@ -231,12 +231,12 @@ class Measured:
             Centres of the sums with intervals; NaN = not measured. NaN ends = the noise is not
             known.
         """
-        band = self._values(sums, point, confidence)
+        band = self._without_limit(sums, point, confidence)
         high = np.minimum(band.high, self.most(point, confidence))
         return Band(band.value, band.low, high, band.measured)
 
-    def _values(self, sums: Sums, point: int, confidence: float) -> Band:
-        """Return the same without the limit that no call path exceeds."""
+    def _without_limit(self, sums: Sums, point: int, confidence: float) -> Band:
+        """Return the values whose intervals may end above that of the total."""
         centre = sums(self.fitted.measured[:, point])
         own = self.deviations(point)
         noise = None if own is None else sums(own)
@@ -247,8 +247,21 @@ class Measured:
         """Return the upper end of the total, which no call path exceeds; inf = not known."""
         if not self.fitted.metric.additive:
             return np.inf
-        total = self._values(lambda columns: sum_over(columns)[None], point, confidence)
-        return float(np.nan_to_num(total.high[0], nan=np.inf))
+        return float(np.nan_to_num(self.total(point, confidence).high[0], nan=np.inf))
+
+    def total(self, point: int, confidence: float) -> Band:
+        """Return the sum over all call paths at a point with its confidence interval, [1]."""
+        key = point, confidence
+        if key not in self._intervals_of_totals:
+            self._intervals_of_totals[key] = self._without_limit(
+                lambda columns: sum_over(columns)[None], point, confidence
+            )
+        return self._intervals_of_totals[key]
+
+    @cached_property
+    def _intervals_of_totals(self) -> dict[tuple[int, float], Band]:
+        """Results of `total` so far."""
+        return {}
 
     def ends_of_call_paths(self, point: int, confidence: float) -> FloatArray:
         """Return the ends of the interval of each call path at a point, [call paths, 2].
