@@ -12,6 +12,7 @@ import numpy as np
 
 from callpath_modeler.analysis.excess import is_summed
 from callpath_modeler.analysis.ideals import ideal_of
+from callpath_modeler.analysis.reconciliation import processes_summed
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
@@ -89,8 +90,8 @@ def _whole_at_largest(fitted: Fitted) -> float:
     """Return the run time at the largest scale, or the sum, in the unit of the call paths."""
     if fitted.run_time is None:
         return float(np.nansum(fitted.measured[:, -1]))
-    summed = is_summed(fitted.experiment, fitted.parameter)
-    return float(fitted.run_time.measured[0, -1]) * (float(fitted.points[-1]) if summed else 1.0)
+    summed = processes_summed(fitted, fitted.points[-1:])
+    return float(fitted.run_time.measured[0, -1] * summed[0])
 
 
 def _costs(fitted: Fitted, rows: Rows, point: int, factor: FloatArray) -> dict[Place, float]:

@@ -23,7 +23,6 @@ from callpath_modeler.analysis.excess import (
     compares_scales,
     expected_addends,
     expected_at,
-    is_summed,
     loss_at,
     per_process,
     repetitions_compared,
@@ -32,6 +31,7 @@ from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
 from callpath_modeler.analysis.predict import predicted_values
+from callpath_modeler.analysis.reconciliation import processes_summed
 from callpath_modeler.analysis.run_time import (
     RunTime,
     predicted_run_time,
@@ -381,7 +381,7 @@ class ProgramCosts:
 
     def _processes_summed(self, scale: float) -> float:
         """Return the number of processes over which values at a scale are sums."""
-        return scale if is_summed(self.fitted.experiment, self.fitted.parameter) else 1.0
+        return float(processes_summed(self.fitted, np.array([scale]))[0])
 
     @property
     def whole(self) -> float:

@@ -125,7 +125,7 @@ def larger(alone: Band, of_call_paths: Band, times_largest: FloatArray) -> Band:
         The larger values and the larger lower ends. If the upper end of the sum is larger, it is
         mixed with that of the model, on a logarithmic scale. The sum of many uncertain upper ends
         is too large, and the model misses small parts that grow, which matters more far away. So
-        the sum weighs 0 at the largest scale, 1/2 at twice this scale, 3/4 at 8 times, ....
+        the sum weighs 0 at the largest scale, 1/2 at twice and 3/4 at 8 times this scale.
     """
     value = np.fmax(alone.value, of_call_paths.value)
     low = np.fmin(np.fmax(alone.low, of_call_paths.low), value)
