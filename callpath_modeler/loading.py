@@ -96,9 +96,10 @@ _SCALE = "--param p"
 BESIDE = "cpmodel.toml"
 """Name of what an untrusted file states, in a shard."""
 
+_OF_COLUMNS = ("--drop", "--time-column", "--repetition")
 OF_PROFILES = (
     *("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader"),
-    *("--drop", "--time-column", "--repetition"),
+    *_OF_COLUMNS,
 )
 """Options of reading profiles; they do not apply to stored experiments."""
 
@@ -374,7 +375,7 @@ def _with_omissions(experiment: Experiment, more: Iterable[Omission]) -> Experim
 
 def _read_with(options: LoadOptions) -> Iterator[Omission]:
     """Yield what an untrusted file states about reading profiles, for one profile alone."""
-    told = {"--unit", "--name", "--drop", "--time-column", "--repetition"}
+    told = {"--unit", "--name", *_OF_COLUMNS}
     return (each for option, each in options.beside.items() if option in told)
 
 

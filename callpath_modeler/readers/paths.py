@@ -43,6 +43,7 @@ def known_region(name: str) -> Region:
 
 
 _FEW_PATHS = 32
+"""Largest number of paths of a small call tree."""
 _MOST_TREES = 16
 """Number of small call trees that are remembered: the tables of a series have the same ones."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
+from callpath_modeler.numerals import decimal_of
 from callpath_modeler.readers.base import RunSource
 from cpmodel_tables.results import PROCESSES, THREADS, Results
 from cpmodel_tables.series import WHOLE
@@ -51,7 +52,7 @@ class _Amounts:
 def read(path: Path) -> list[RunSource]:
     """Return the run: regions, or the whole program without regions.
 
-    Times and calls are those of the longest thread of a process, counts are sums over its threads.
+    Times and calls of a process are those of its longest thread. Counts are sums over its threads.
     Of several processes, the values are means.
 
     Raises
@@ -125,7 +126,7 @@ def _values(titles: Sequence[str], cells: Sequence[str]) -> dict[str, tuple[int,
     for title, cell in zip(titles, cells, strict=False):
         thread = _THREAD.fullmatch(title)
         try:
-            value = float(cell)
+            value = decimal_of(cell)
         except ValueError:
             continue
         if thread is not None and math.isfinite(value):
