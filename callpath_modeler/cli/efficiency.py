@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Show the factors of parallel efficiency, by scale and by subtree.
 
-    They are those of the POP methodology: load balance, communication efficiency, computation
+    The POP methodology defines them: load balance, communication efficiency, computation
     scalability, and their products. One run suffices. With a target, the parts of the run time are
     modelled, and the factors are predicted from them.
     """

@@ -72,8 +72,8 @@ _HISTORY = (
         "--control",
         metavar="PATTERN",
         multiple=True,
-        help="Call paths that did not change, without their callees, e.g. '**/kernel_*'. What they "
-        "share is the machine's. The cost of all others relative to it is the program's.",
+        help="Call paths that did not change, without their callees, e.g. '**/kernel_*'. A change "
+        "of all of them comes from the machine. Other call paths are compared relative to them.",
     ),
 )
 
@@ -208,9 +208,9 @@ def status(
 ) -> None:
     """Judge the newest state of a history; exit with status 1 if a call path is worse.
 
-    The rate of false alarms holds for the whole history, however often you look. What all call
-    paths share is taken out and listed as common. With --control, this is what the control shares,
-    and a slower program fails as well.
+    The rate of false alarms holds for the whole history, however often you look. A change of
+    all call paths is removed and listed as common. With --control, a change of the control is
+    removed instead, and a slower program fails as well.
     """
     from callpath_modeler.report.history import entries, history_table, history_text
     from callpath_modeler.report.history_formats import to_history_junit

@@ -256,7 +256,7 @@ def node_columns(outline: Outline) -> dict[str, list[Cell]]:
 def sum_check_text(
     outline: Outline, check: SumCheck, amounts: Sequence[str], whole: str = "the total"
 ) -> str:
-    """Say whether the lines add up, and what has none of its own.
+    """Say whether the lines add up, and how many call paths have no line of their own.
 
     Parameters
     ----------
