@@ -29,6 +29,19 @@ def stored(lulesh, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
+def write(tmp_path):
+    """Write a table into a folder of its own."""
+
+    def written(text: str, name: str = "runs.csv") -> Path:
+        path = tmp_path / "runs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return written
+
+
+@pytest.fixture
 def series(tmp_path):
     """Write one small Cube profile per scale; `change` may edit the metrics of each."""
 

@@ -16,16 +16,6 @@ OLD = (100.0, 52.0, 28.0, 16.0, 11.0)
 NEW = (100.0, 51.0, 26.0, 13.0, 6.6)
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="runs.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def table(titles, *columns):
     rows = zip(*columns, strict=True)
     return "\n".join([titles, *(",".join(map(str, row)) for row in rows), ""])

@@ -50,17 +50,6 @@ FORMS = {
 }
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="runs.csv"):
-        path = tmp_path / "data" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def explained(run, *sources):
     return json.loads(run("info", *sources, "--explain", "-f", "json").out)
 

@@ -17,16 +17,6 @@ ROWS = [(1, 120.0), (2, 61.5), (4, 32.0), (8, 17.2), (16, 10.1), (32, 7.3)]
 SCALES, TIMES = ([*each] for each in zip(*ROWS, strict=True))
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="runs.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def lines(head, row, rows=ROWS):
     return "\n".join([head, *(row(p, t) for p, t in rows), ""])
 

@@ -40,17 +40,6 @@ def answer(run, path, *options):
     return json.loads(run("rank", path, "--target", "64", "-f", "json", *options).out)
 
 
-@pytest.fixture
-def write(tmp_path):
-    def written(text, name="runs.csv"):
-        path = tmp_path / "runs" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        return path
-
-    return written
-
-
 def scaling_table(title, time="time (s)"):
     rows = [f"{p},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
     return "\n".join([f"{title},{time}", *rows]) + "\n"
