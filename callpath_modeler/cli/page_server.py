@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import socket
 from threading import Lock
 from urllib.parse import parse_qs, urlsplit
 
@@ -88,12 +88,12 @@ class PageServer(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://{LOOPBACK}:{self.port}/{self.token}/"
 
-    def process_request(self, request: socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
+    def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Answer in a thread; another connection ends if there are too many."""
         self.waiting.add(request, client_address[1])
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
+    def process_request_thread(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Answer."""
         try:
             super().process_request_thread(request, client_address)
