@@ -18,6 +18,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from callpath_modeler.cli.waiting_connections import SECONDS, WaitingConnections
 
+Connection = socket.socket
+
 LOOPBACK = "127.0.0.1"
 _LONGEST = 4_000
 """Largest number of characters of a request's path and query."""
@@ -88,12 +90,12 @@ class PageServer(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://{LOOPBACK}:{self.port}/{self.token}/"
 
-    def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
+    def process_request(self, request: Connection, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Answer in a thread; another connection ends if there are too many."""
         self.waiting.add(request, client_address[1])
         super().process_request(request, client_address)
 
-    def process_request_thread(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
+    def process_request_thread(self, request: Connection, client_address: tuple[str, int]) -> None:  # type: ignore[override]
         """Answer."""
         try:
             super().process_request_thread(request, client_address)
