@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from callpath_modeler import stages
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import PluginError, nearest_or_all
-from callpath_modeler.readers.registry import OURS, error_line, package_of
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
 
 _COMMANDS = {
     "info": "Describe the data: runs, parameters, metrics, call paths, data quality.",
@@ -111,15 +108,13 @@ def _described() -> dict[str, str]:
     """Return the description of every command, built-in ones first."""
     found = dict(_COMMANDS)
     for name, entry in added().items():
-        package = package_of(entry)
+        package = entry.package
         found[name] = _OF_PLUGINS.get(name, "") if package == OURS else f"(of {package})"
     return found
 
 
 def offered() -> list[EntryPoint]:
     """Return all commands of installed packages, without importing them."""
-    from callpath_modeler.program_path import installed_entry_points
-
     return sorted(installed_entry_points(PLUGINS))
 
 
@@ -143,13 +138,15 @@ def load(entry: EntryPoint) -> click.Command:
     try:
         command = entry.load()
     except (Exception, SystemExit) as cause:
+        from callpath_modeler.readers.registry import error_line
+
         raise PluginError(
-            f"command {entry.name!r} of {package_of(entry)} does not load: {error_line(cause)}",
-            hint=f"reinstall or remove {package_of(entry)}",
+            f"command {entry.name!r} of {entry.package} does not load: {error_line(cause)}",
+            hint=f"reinstall or remove {entry.package}",
         ) from cause
     if not isinstance(command, click.Command):
         raise PluginError(
-            f"{entry.value} is not a click command", hint=f"reinstall or remove {package_of(entry)}"
+            f"{entry.value} is not a click command", hint=f"reinstall or remove {entry.package}"
         )
     return command
 

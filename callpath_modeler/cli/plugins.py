@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer, output_options
 from callpath_modeler.errors import PluginError
+from callpath_modeler.program_path import EntryPoint
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader
 from callpath_modeler.report.plugins import Plugin, plugins_table, plugins_text
@@ -46,7 +46,7 @@ def _readers() -> Iterator[Plugin]:
     used = registry.installed()
     for entry in registry.offered():
         if used[entry.name] != entry:
-            package = registry.package_of(used[entry.name])
+            package = used[entry.name].package
             yield _unusable("reader", entry, f"reader {entry.name!r} of {package} is used instead")
             continue
         try:
@@ -80,4 +80,4 @@ def _unusable(kind: str, entry: EntryPoint, problem: str, remedy: str = "") -> P
 
 
 def _origin(entry: EntryPoint) -> tuple[str, str]:
-    return registry.package_of(entry), entry.dist.version if entry.dist else ""
+    return entry.package, entry.version

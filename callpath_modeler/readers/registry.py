@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import Distribution, EntryPoint
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from callpath_modeler.errors import CallpathModelerError, InputError, PluginError, UsageError
-from callpath_modeler.program_path import installed_entry_points
+from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
 from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader, Reader, SeriesReader
 
 _REQUIRED = ("api_version", "name", "description", "suffixes", "match")
@@ -145,13 +144,12 @@ def _imported(path: Path) -> ModuleType:
 
 
 GROUP = "callpath_modeler.readers"
-OURS = "callpath-modeler"
 
 
 def offered() -> list[EntryPoint]:
     """Return the readers of all installed packages without imports, this package's first."""
     found = installed_entry_points(GROUP)
-    return sorted(found, key=lambda e: (package_of(e) != OURS, e.name, e.value))
+    return sorted(found, key=lambda e: (e.package != OURS, e.name, e.value))
 
 
 def installed() -> dict[str, EntryPoint]:
@@ -160,17 +158,6 @@ def installed() -> dict[str, EntryPoint]:
     for entry in offered():
         by_name.setdefault(entry.name, entry)
     return by_name
-
-
-def package_of(entry: EntryPoint) -> str:
-    """Return the name of the package that contains a plugin."""
-    return _name_of(entry.dist) if entry.dist else entry.value
-
-
-@cache
-def _name_of(package: Distribution) -> str:
-    """Return the name of a package; its metadata are parsed for it."""
-    return package.name
 
 
 def load(name: str) -> Reader:
@@ -202,7 +189,7 @@ def load_entry(entry: EntryPoint) -> Reader:
     PluginError
         If the reader cannot be imported, or if it violates the contract.
     """
-    remedy = f"upgrade, reinstall or remove {package_of(entry)}"
+    remedy = f"upgrade, reinstall or remove {entry.package}"
 
     def make() -> Any:
         return entry.load()()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,29 @@ def test_packages_of_the_working_directory_have_no_entry_points(here, monkeypatc
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     found = {each.name for each in program_path.installed_entry_points("callpath_modeler.readers")}
     assert found == ours
+
+
+PACKAGES = {
+    "one-1.dist-info": "[callpath_modeler.readers]\n# a comment\na = pkg.mod : Reader [extra]\n",
+    "Two_Words-2.0.egg-info": "[console_scripts]\nb = x:y\n\n[callpath_modeler.readers]\nc=z:W\n",
+}
+
+
+def test_entry_points_are_those_that_python_finds(tmp_path, monkeypatch):
+    for folder, text in PACKAGES.items():
+        Path(tmp_path, "later", folder).mkdir(parents=True)
+        Path(tmp_path, "later", folder, "entry_points.txt").write_text(
+            "[callpath_modeler.readers]\nd = e:F\n"
+        )
+        Path(tmp_path, "first", folder).mkdir(parents=True)
+        Path(tmp_path, "first", folder, "entry_points.txt").write_text(text)
+        name, _, version = folder.rpartition(".")[0].partition("-")
+        metadata = "METADATA" if "dist" in folder else "PKG-INFO"
+        Path(tmp_path, "first", folder, metadata).write_text(f"Name: {name}\nVersion: {version}\n")
+    path = [str(tmp_path / "first"), str(tmp_path / "later")]
+    monkeypatch.setattr(sys, "path", [*path, *sys.path])
+    group = "callpath_modeler.readers"
+    expected = {(e.name, e.value, e.dist.name, e.dist.version) for e in entry_points(group=group)}
+    found = program_path.installed_entry_points(group)
+    assert {(e.name, e.value, e.package, e.version) for e in found} == expected
+    assert {"a", "c"} <= {e.name for e in found}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
-from callpath_modeler.program_path import installed_entry_points
-from callpath_modeler.readers.registry import OURS, error_line, package_of
+from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
+from callpath_modeler.readers.registry import error_line
 from cpmodel_commspec.generators.interface import Generator
 
 GROUP = "callpath_modeler.trace_generators"
@@ -21,7 +20,7 @@ def installed() -> dict[str, EntryPoint]:
     Of two with one name, the one of this package or else the first is kept.
     """
     found = sorted(
-        installed_entry_points(GROUP), key=lambda e: (package_of(e) != OURS, e.name, e.value)
+        installed_entry_points(GROUP), key=lambda e: (e.package != OURS, e.name, e.value)
     )
     by_name: dict[str, EntryPoint] = {}
     for entry in found:
@@ -53,8 +52,8 @@ def load_entry(entry: EntryPoint) -> Generator:
     PluginError
         If it cannot be imported, or violates the contract.
     """
-    who = f"format {entry.name!r} of {package_of(entry)}"
-    remedy = f"upgrade, reinstall or remove {package_of(entry)}"
+    who = f"format {entry.name!r} of {entry.package}"
+    remedy = f"upgrade, reinstall or remove {entry.package}"
     try:
         generator = entry.load()()
     except MemoryError:

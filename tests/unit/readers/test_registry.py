@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from callpath_modeler.errors import InputError, PluginError, UsageError
+from callpath_modeler.program_path import EntryPoint
 from callpath_modeler.readers import registry as home
 from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader
 from callpath_modeler.readers.registry import Registry
@@ -23,9 +23,7 @@ class Surer(FakeReader):
 
 
 def offer(monkeypatch, **readers):
-    entries = {
-        name: EntryPoint(name, f"{__name__}:{value}", home.GROUP) for name, value in readers.items()
-    }
+    entries = {name: EntryPoint(name, f"{__name__}:{value}", "") for name, value in readers.items()}
     monkeypatch.setattr(home, "installed", lambda: entries)
 
 
