@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.atomic import write_file
 from callpath_modeler.errors import InputError, OutputError
@@ -54,8 +55,7 @@ _EXAMPLES = {
 _FORMAT = TomlFormat(_Document, _EXAMPLES, InputError)
 
 
-@dataclass(frozen=True, slots=True)
-class Bookmark:
+class Bookmark(Struct, frozen=True):
     """A bookmark.
 
     Attributes
@@ -73,8 +73,7 @@ class Bookmark:
         return f"@{short_id(self.callpath)}"
 
 
-@dataclass(frozen=True, slots=True)
-class BookmarkFile:
+class BookmarkFile(Struct, frozen=True):
     """The file with the bookmarks of an experiment.
 
     Attributes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.diff import Differences, ExperimentDifference
@@ -53,7 +54,9 @@ class Compared(HtmlReprMixin):
     def findings(self) -> tuple[Finding, ...]:
         """All findings; each names its experiment."""
         sides = (("base", self.base), ("new", self.new))
-        named = [replace(f, subject=f"{side}, {f.subject}") for side, fs in sides for f in fs]
+        named = [
+            structs.replace(f, subject=f"{side}, {f.subject}") for side, fs in sides for f in fs
+        ]
         return (*self.both, *named)
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+from msgspec import Struct
 
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.printable import shortened
@@ -47,8 +48,7 @@ class Work(Enum):
         self.words, self.floor, self.growth = words, floor, growth
 
 
-@dataclass(frozen=True, slots=True)
-class InputLimits:
+class InputLimits(Struct, frozen=True):
     """The limits for one file.
 
     Attributes

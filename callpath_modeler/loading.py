@@ -12,6 +12,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler import store
 from callpath_modeler.argument_checks import check_type, parse_enum
@@ -181,7 +182,7 @@ class LoadOptions:
 
     def of_another(self) -> LoadOptions:
         """Return the options for a second experiment, in which patterns may select nothing."""
-        columns = replace(self.read.columns, if_there=OF_COLUMNS)
+        columns = structs.replace(self.read.columns, if_there=OF_COLUMNS)
         return replace(
             self,
             read=replace(self.read, columns=columns),
@@ -304,7 +305,7 @@ def load_shard(
         "--unit": str(sorted(read.units.items())),
         **({"--drop, --time, --repetition": repr(read.columns)} if read.columns else {}),
         "--ranks": _ranks_text(processes),
-        "--split-ranks": repr(processes and replace(processes, ranks=None)),
+        "--split-ranks": repr(processes and structs.replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
         **({DEFINE: "\n".join(options.define)} if options.define else {}),
         BESIDE: ", ".join(each.condition for each in _read_with(options)),
@@ -390,7 +391,7 @@ def _with_beside(experiment: Experiment, options: LoadOptions) -> Experiment:
     """Return an experiment of profiles that says what an untrusted file states about them."""
     beside = dict(options.beside)
     if any(each.code == SCALE_REFUSED for each in experiment.findings) and _SCALE in beside:
-        beside[_SCALE] = replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
+        beside[_SCALE] = structs.replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
     return _with_omissions(experiment, beside.values())
 
 
@@ -803,7 +804,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
         run = runs.get(str(file.path))
         parameters = {name: run.parameters[name] for name in of_names} if run else {}
         told.append(
-            replace(file, parameters=parameters, repetition=run.repetition if run else None)
+            structs.replace(file, parameters=parameters, repetition=run.repetition if run else None)
         )
     return write_manifest(told, directory)
 

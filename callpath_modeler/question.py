@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.trust import FAR
 from callpath_modeler.diagnostics import Finding
@@ -76,8 +78,7 @@ class Question:
         return parse_target(self.target, self.at, parameter)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The scale of predictions.
 
     Attributes
@@ -88,7 +89,7 @@ class Target:
     """
 
     value: float | None = None
-    named: Mapping[str, float] = field(default_factory=dict)
+    named: Mapping[str, float] = msgspec.field(default_factory=dict)
     chosen: str | None = None
 
     @property

@@ -16,7 +16,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tokenize import TokenError
@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import Struct, structs
 
 from callpath_modeler.atomic import new_directory
 from callpath_modeler.build_identity import build_identity
@@ -103,8 +104,7 @@ class _Header(msgspec.Struct):
     definitions: list[str] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _Store:
+class _Store(Struct, frozen=True):
     """An open store.
 
     Attributes
@@ -464,7 +464,7 @@ def verify(path: Path) -> int:
     InputError
         If a file differs from its checksum, or its content is not valid.
     """
-    store = replace(_open(path), whole=True)
+    store = structs.replace(_open(path), whole=True)
     for name, told in store.checksums.items():
         if Path(name).name != name or not (path / name).is_file():
             # A name with a path could point to any file, or to an endless device.
@@ -502,7 +502,7 @@ def _open(path: Path, known: _Store | None = None) -> _Store:
         path,
         zlib.crc32(content),
     ):
-        return replace(known, checksums=_checksums(path))
+        return structs.replace(known, checksums=_checksums(path))
     try:
         header = msgspec.json.decode(content, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError) as cause:

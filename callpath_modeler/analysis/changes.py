@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.common_noise import factors_of_runs, relative_to_others
 from callpath_modeler.analysis.deviations import deviation_of_models
@@ -132,7 +133,7 @@ def _unrepeated(
             for column, of_program in zip((variance, dof), whole, strict=True)
         )
     of_rows = [side.spread(column[:-1]) for column in (variance, dof)]
-    return replace(
+    return structs.replace(
         sample,
         variance=np.append(of_rows[0], variance[-1]),
         dof=np.append(of_rows[1], dof[-1]),

@@ -8,9 +8,9 @@ difference. Both are weighted medians, which a few changed call paths do not mov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.analysis.measured import Sample, sample_at
 from callpath_modeler.analysis.two_samples import SampleComparison, compare_samples

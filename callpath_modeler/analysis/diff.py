@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.bands import Total, basis_of
 from callpath_modeler.analysis.changes import Changes, changes_of, measured_changes
@@ -410,7 +411,7 @@ def _without(own: Predicted, rows: BoolArray) -> Predicted:
     columns = {name: getattr(own, name).copy() for name in ABSENT}
     for name, column in columns.items():
         column[rows] = ABSENT[name]
-    return replace(own, **columns)
+    return structs.replace(own, **columns)
 
 
 def only_in_one(found: ExperimentDifference) -> Unmatched:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.ideals import counts_workers
 from callpath_modeler.arrays import FloatArray, IntArray
@@ -408,7 +409,7 @@ def _line(
                 f"no run is at {setting_text({name: value})}",
                 hint=f"measured: {', '.join(map(parameter_value, values))}",
             )
-    return replace(line, held=line.measured_at), experiment.settings([chosen])[:, 0]
+    return structs.replace(line, held=line.measured_at), experiment.settings([chosen])[:, 0]
 
 
 def _subtrees(balances: Sequence[Balance]) -> IntArray:

@@ -13,6 +13,7 @@ from types import NoneType
 from typing import get_args
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.analysis.excess import (
     Excess,
@@ -146,8 +147,7 @@ class Losses(LossesPlotMixin):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EnsembleExcess:
+class EnsembleExcess(Struct, frozen=True, eq=False):
     """Mean excess work over all pairs of measured scales.
 
     Attributes

@@ -14,10 +14,12 @@ the runs themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.deviations import (
@@ -43,8 +45,7 @@ _CHUNK = 16_384
 """Rows that are processed at a time, because logarithms take as much memory as the values."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class Sample(Struct, frozen=True, eq=False):
     """Repetitions of n values at one scale.
 
     Attributes

@@ -6,10 +6,11 @@ measurements. So a caller is never predicted below its callees, and both views h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, stretched
@@ -46,8 +47,7 @@ ABSENT = {
 """Columns of predictions, and their values for call paths without a model."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Predicted:
+class Predicted(Struct, frozen=True, eq=False):
     """Predictions of all call paths, each [call paths].
 
     Attributes

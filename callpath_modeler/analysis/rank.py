@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.analysis.answer import Answer, measured_intervals
 from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands

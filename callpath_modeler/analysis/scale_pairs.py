@@ -7,6 +7,7 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray
@@ -198,7 +199,7 @@ def measured_line(
             hint=f"there are at {'; '.join(listed)}",
         )
     line = nearest_line(names, there, held)
-    return replace(line, held=line.measured_at)
+    return structs.replace(line, held=line.measured_at)
 
 
 def _listed(values: FloatArray) -> str:

@@ -8,10 +8,11 @@ significant call path that is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.analysis.changes import Changes, change_of, marks_of
 from callpath_modeler.analysis.deviations import deviation_addends, deviation_of_sums

@@ -8,9 +8,10 @@ Controlling the false discovery rate, 1995).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.arrays import FloatArray

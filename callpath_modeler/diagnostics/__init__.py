@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from callpath_modeler.diagnostics.findings_of_profiles import OF_PROFILES
 from callpath_modeler.diagnostics.findings_of_series import OF_MODELS, OF_SERIES
@@ -15,8 +17,7 @@ _LONGEST = 1500
 """Maximum number of characters of the text of a finding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A fact that the user should know.
 
     Attributes
@@ -37,7 +38,7 @@ class Finding:
         for name in ("subject", "message"):
             text: str = getattr(self, name)
             if not text.isprintable() or len(text) > _LONGEST:
-                object.__setattr__(self, name, printable(shortened(text, _LONGEST)))
+                force_setattr(self, name, printable(shortened(text, _LONGEST)))
 
     @property
     def remedy(self) -> str:

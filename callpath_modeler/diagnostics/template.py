@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingKind:
+class FindingKind(Struct, frozen=True, kw_only=True):
     """One numbered kind of finding, with the parts of its message.
 
     Attributes

@@ -8,8 +8,6 @@ and docs/explanation/noise-and-bands.md, 'Prediction and band'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -73,8 +71,7 @@ class Prediction(Struct, frozen=True, eq=False):
     high: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mixture:
+class Mixture(Struct, frozen=True, eq=False):
     """Distributions of n rows at m targets: mixtures of C two-piece log-normal distributions.
 
     Attributes

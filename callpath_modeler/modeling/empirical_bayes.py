@@ -5,11 +5,11 @@ See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.constants.hypotheses import CLASS_STRENGTH
@@ -77,8 +77,7 @@ from callpath_modeler.modeling.status import FitStatus
 from callpath_modeler.modeling.terms import SearchSpace
 
 
-@dataclass(frozen=True, slots=True)
-class FittedPriors:
+class FittedPriors(Struct, frozen=True):
     """Everything that is learnt from some rows and used in the models of all rows.
 
     Attributes
@@ -156,7 +155,7 @@ class FittedPriors:
         found = self.pool.noise(reps, self.efficiency)
         if (self.worth == 1).all():
             return found
-        return replace(found, weight=found.weight * self.worth)
+        return structs.replace(found, weight=found.weight * self.worth)
 
 
 def estimate_priors(
@@ -181,7 +180,7 @@ def estimate_priors(
     setting, seen = _by_errors(setting, reps)
     efficiency = _efficiency(y, seen.noise, seen.fitted * seen.unit[:, None], how)
     its = misfit_baseline(seen.data, seen.fitted)
-    setting = replace(setting, efficiency=efficiency, baseline=its)
+    setting = structs.replace(setting, efficiency=efficiency, baseline=its)
     data, found, beliefs = seen.data, seen.found, seen.beliefs
     # In several parameters, means teach the priors equally well, and evaluation takes long.
     again = how != "mean" and points.ndim == 1
@@ -190,7 +189,7 @@ def estimate_priors(
         found = select_candidates(data, known.for_habits, ways, before)
     if again or setting.correlation > OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
-    return replace(setting, beliefs=beliefs)
+    return structs.replace(setting, beliefs=beliefs)
 
 
 def _hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:
@@ -222,24 +221,24 @@ def _by_errors(setting: FittedPriors, reps: RepetitionStats) -> tuple[FittedPrio
     """Return first models, and estimates that use their errors where repetitions show nothing."""
     seen, told = _first_models(setting, reps), setting.pool.is_known
     correlation = error_correlation(seen.data, seen.fitted, noise_known=told)
-    setting = replace(setting, correlation=correlation)
+    setting = structs.replace(setting, correlation=correlation)
     odd = _odd_one(setting, seen)
     if odd is not None:
         worth, points = np.ones(len(setting.points)), list(odd.points)
         # Points that are off together have the weight of one point.
         worth[points] = odd.own / (odd.own + len(points) * odd.factor**2)
-        setting = replace(setting, correlation=0.0, worth=worth, odd=odd)
+        setting = structs.replace(setting, correlation=0.0, worth=worth, odd=odd)
         seen = _first_models(setting, reps)
         others = at_other_points(seen.data, points), np.delete(seen.fitted, points, axis=1)
         correlation = error_correlation(*others, noise_known=told)
-        return replace(setting, correlation=correlation), seen
+        return structs.replace(setting, correlation=correlation), seen
     if setting.points.ndim > 1:
         return setting, seen
     for _ in range(0 if told else LOOKS_AT_SCALES):
         worth = 1 / noise_by_scale(seen.data, seen.fitted, correlation)
         if np.array_equal(worth, setting.worth):
             break
-        setting = replace(setting, worth=worth)
+        setting = structs.replace(setting, worth=worth)
         seen = _first_models(setting, reps)
     return setting, seen
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, Int16Array
 from callpath_modeler.modeling.growth import Growth
@@ -20,8 +20,7 @@ from callpath_modeler.modeling.shapes import targets
 Names = str | Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
+class Alternative(Struct, frozen=True):
     """An alternative to the model of one row.
 
     Attributes

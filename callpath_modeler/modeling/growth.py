@@ -10,7 +10,6 @@ See docs/explanation/modeling.md, 'The method in one page'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 
@@ -55,8 +54,7 @@ def exponential_text(rate: Fraction, parameter: str, *, pretty: bool) -> str:
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(Struct, frozen=True):
     """Growth of a function: its leading term without a coefficient.
 
     The larger of two growths is the one that is larger in the end. Growths form a group under

@@ -18,6 +18,7 @@ from numbers import Integral, Rational
 from typing import Any, Self
 
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
@@ -37,8 +38,7 @@ _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(Struct, frozen=True):
     """A term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
 
     Parameters

@@ -32,10 +32,11 @@ master is `mpiWorkerIdleTime`, a loss of MPI.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.activities import Activity
@@ -54,8 +55,7 @@ class Part(IntEnum):
 PARTS = len(Part)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Balance:
+class Balance(Struct, frozen=True, eq=False):
     """The parts of the run time of one run: of the program, and of some subtrees.
 
     Attributes

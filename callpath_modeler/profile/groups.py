@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, FloatArray
@@ -128,8 +129,7 @@ class FormulaCosts(Costs):
         return self.function(np.where(is_absent, np.nan, self.operands.total))
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Codes:
+class Codes(Struct, frozen=True, eq=False, weakref=True):
     """Integers of call paths; the code of a group is the largest of its call paths.
 
     Attributes
@@ -140,8 +140,7 @@ class Codes:
     numbers: NDArray[np.integer]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """A division of call paths into groups.
 
     Row numbers are int32, because there may be 10^6 call paths.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec import Struct
@@ -159,8 +158,7 @@ def measured_operands(definitions: Sequence[Definition], name: str) -> tuple[str
     return tuple(each for each in names if each not in defined) or (name,)
 
 
-@dataclass(frozen=True)
-class Formula:
+class Formula(Struct, frozen=True):
     """Formula of a metric over additive metrics.
 
     Attributes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
@@ -13,8 +14,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Metric, Reduction
 
 
-@dataclass(frozen=True, slots=True)
-class MetricValues:
+class MetricValues(Struct, frozen=True):
     """One metric of all runs.
 
     Attributes
@@ -69,8 +69,7 @@ def inclusive_values(tree: CallTree, exclusive: FloatArray) -> FloatArray:
     return total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LineCosts:
+class LineCosts(Struct, frozen=True, eq=False):
     """One metric of the lines of one run.
 
     A line of a function that several call paths call has an entry for each of them. Entries of the

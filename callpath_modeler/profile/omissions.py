@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from callpath_modeler.printable import printable
 from callpath_modeler.units import counted, percent
@@ -46,8 +48,7 @@ _OF_FILES = frozenset({OmissionKind.CONFIGURED, OmissionKind.NOT_CONFIGURED})
 _PARTIAL = _OF_CALL_PATHS | {OmissionKind.PROCESSES}
 
 
-@dataclass(frozen=True, slots=True)
-class Omission:
+class Omission(Struct, frozen=True):
     """One part that is left out.
 
     Attributes
@@ -74,7 +75,7 @@ class Omission:
         if self.share is not None and not -0.001 <= self.share <= 1.001:
             raise ValueError("an omission of more than the whole cost")
         for name in ("metric", "condition"):
-            object.__setattr__(self, name, printable(getattr(self, name)))
+            force_setattr(self, name, printable(getattr(self, name)))
 
     @property
     def text(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 
@@ -75,8 +76,7 @@ def main_parameter(names: Iterable[str]) -> str | None:
     return "p" if "p" in listed else next(iter(listed), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterLine:
+class ParameterLine(Struct, frozen=True):
     """A varying parameter, and the fixed values of the others.
 
     Attributes
@@ -88,8 +88,8 @@ class ParameterLine:
     """
 
     parameter: str
-    held: Mapping[str, float] = field(default_factory=dict)
-    measured_at: Mapping[str, float] = field(default_factory=dict)
+    held: Mapping[str, float] = msgspec.field(default_factory=dict)
+    measured_at: Mapping[str, float] = msgspec.field(default_factory=dict)
     assumed: tuple[str, ...] = ()
 
     @property

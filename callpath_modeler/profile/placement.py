@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.printable import printable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Topology:
+class Topology(Struct, frozen=True, eq=False):
     """A Cartesian topology that has every process of a run at its own coordinates.
 
     Attributes
@@ -26,11 +25,10 @@ class Topology:
     coordinates: IntArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", printable(self.name))
+        force_setattr(self, "name", printable(self.name))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placement:
+class Placement(Struct, frozen=True, eq=False):
     """Ranks and places of the processes of a run, in the order of the reader's processes.
 
     Attributes
@@ -46,7 +44,7 @@ class Placement:
 
     def __post_init__(self) -> None:
         if not all(map(str.isprintable, set(self.nodes))):
-            object.__setattr__(self, "nodes", tuple(map(printable, self.nodes)))
+            force_setattr(self, "nodes", tuple(map(printable, self.nodes)))
 
     @classmethod
     def unknown(cls, processes: int) -> Placement:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NoReturn, Protocol
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -17,8 +18,7 @@ from callpath_modeler.profile.schema import Extent
 from callpath_modeler.units import counted
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One profile: one execution of the program.
 
     Attributes
@@ -36,16 +36,15 @@ class Run:
     extent: Extent
     parameters: Mapping[str, float]
     repetition: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not all(map(str.isprintable, self.parameters)):
             safe = {printable(name): value for name, value in self.parameters.items()}
-            object.__setattr__(self, "parameters", safe)
+            force_setattr(self, "parameters", safe)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A parameter that varies between the runs.
 
     Attributes
@@ -61,7 +60,7 @@ class Parameter:
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
-            object.__setattr__(self, "name", printable(self.name))
+            force_setattr(self, "name", printable(self.name))
 
 
 class RunNumber(Struct, frozen=True):

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, structs
+from msgspec.structs import force_setattr
 
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.call_class import CallClass, call_class
@@ -33,8 +34,7 @@ _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shme
 """Paradigms of libraries and of the measurement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A piece of source code: the last name of a call path.
 
     Attributes
@@ -60,7 +60,7 @@ class Region:
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
-            object.__setattr__(self, "name", printable(self.name))
+            force_setattr(self, "name", printable(self.name))
 
     def __reduce__(self) -> tuple[type[Region], tuple[str | int, ...]]:
         """Pickle only the fields: processes exchange thousands of regions."""
@@ -180,8 +180,7 @@ class MetricStatus(StrEnum):
         return self in {MetricStatus.DATA, MetricStatus.ABSENT}
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredMetric:
+class DeclaredMetric(Struct, frozen=True):
     """A metric that a profile declares, and its availability.
 
     Attributes
@@ -200,11 +199,11 @@ class DeclaredMetric:
     def on_gpu_streams(self) -> DeclaredMetric:
         """Return the metric of the values on GPU streams, some of which are not zero."""
         metric = self.metric.on_gpu_streams()
-        return replace(self, metric=metric, status=MetricStatus.DATA, note="")
+        return structs.replace(self, metric=metric, status=MetricStatus.DATA, note="")
 
     def of_all_threads(self) -> DeclaredMetric:
         """Return the metric of the sums over the threads of a process."""
-        return replace(self, metric=self.metric.of_all_threads())
+        return structs.replace(self, metric=self.metric.of_all_threads())
 
     @property
     def is_requirement(self) -> bool:

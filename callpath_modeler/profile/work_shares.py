@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree
@@ -85,8 +85,7 @@ _EXACT = 1e-6
 """Squared logarithmic misfit that rounding explains."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkShares:
+class WorkShares(Struct, frozen=True):
     """Trends of n call paths, and their costs at the smallest scale.
 
     Attributes

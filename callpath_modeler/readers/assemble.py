@@ -11,6 +11,7 @@ from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.argument_checks import (
     check_choice,
@@ -142,7 +143,7 @@ class ReadOptions:
         """The roles of columns that the user states, with those of parameters."""
         sources = self.parameter_sources.values()
         titles = tuple(each.removeprefix(COLUMN) for each in sources if each.startswith(COLUMN))
-        return replace(self.columns, parameters=titles) if titles else self.columns
+        return structs.replace(self.columns, parameters=titles) if titles else self.columns
 
     def __post_init__(self) -> None:
         if self.locations is not None:
@@ -387,7 +388,7 @@ def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
         read = with_cases(read, lambda runs: _points(runs, options), _excluded(options), stated)
     if any(run.cases for run in read) or not are_named_programs(read):
         return read
-    return [replace(run, cases=(PROGRAM_KEY,)) for run in read]
+    return [structs.replace(run, cases=(PROGRAM_KEY,)) for run in read]
 
 
 def _excluded(options: ReadOptions) -> frozenset[str]:
@@ -665,7 +666,7 @@ def _balance(run: ReadRun, rows: IntArray) -> Balance | None:
     own = run.balance
     if own is None:
         return None
-    return replace(own, rows=np.where(own.rows == ROOT, ROOT, rows[own.rows]))
+    return structs.replace(own, rows=np.where(own.rows == ROOT, ROOT, rows[own.rows]))
 
 
 def _column(

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
+
+import msgspec
+from msgspec import Struct
 
 from callpath_modeler.errors import UsageError
 
@@ -48,8 +50,7 @@ class Match(IntEnum):
     CONTENT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Reduced:
+class Reduced(Struct, frozen=True):
     """One metric of one profile, reduced to one value per call path.
 
     All values are in the SI base unit that the profile's `DeclaredMetric` states.
@@ -176,8 +177,7 @@ class LineSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThreadSums:
+class ThreadSums(Struct, frozen=True, eq=False):
     """Sums over groups of call paths, for each thread.
 
     Attributes
@@ -242,8 +242,7 @@ class PlacedSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunSource:
+class RunSource(Struct, frozen=True):
     """One run of a file.
 
     Attributes
@@ -257,7 +256,7 @@ class RunSource:
     """
 
     source: ProfileSource
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = msgspec.field(default_factory=dict)
     repetition: int | None = None
     cases: tuple[str, ...] = ()
 
@@ -322,8 +321,7 @@ class SeriesReader(Reader, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """Workers for the parts of one profile.
 
     Attributes
@@ -410,8 +408,7 @@ def opened_runs(
         raise TypeError(f"reader {reader.name!r} has neither open nor open_runs")
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Struct, frozen=True):
     """Comparison of one metric between a reader and an independent implementation.
 
     Attributes
@@ -445,8 +442,7 @@ OF_COLUMNS = frozenset({"--drop", "--time", "--repetition"})
 """Options that name columns of tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnChoices:
+class ColumnChoices(Struct, frozen=True):
     """Roles of columns of tables that the user states.
 
     Attributes
@@ -480,8 +476,7 @@ class ColumnChoices:
 NO_CHOICES = ColumnChoices()
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnRole:
+class ColumnRole(Struct, frozen=True):
     """The role of a column of a table.
 
     Attributes
@@ -500,8 +495,7 @@ class ColumnRole:
     setting: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TableReading:
+class TableReading(Struct, frozen=True):
     """How a table is read.
 
     Attributes
@@ -513,7 +507,7 @@ class TableReading:
 
     columns: Sequence[ColumnRole]
     layout: Sequence[tuple[str, str]] = ()
-    assumed: Mapping[str, str] = field(default_factory=dict)
+    assumed: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 @runtime_checkable

@@ -11,8 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.columns import columns_of, different_names, kinds_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.readers.tokens import NameWord, NumberToken, tokens_in, word_of
 
@@ -37,8 +39,7 @@ Key = tuple[str, int, float]
 Values = tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NumberColumn:
+class NumberColumn(Struct, frozen=True):
     """One number of every run.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -34,7 +34,7 @@ class DeclaredUnits(Struct, frozen=True):
         # The imbalance is a ratio without a unit.
         if factor == 1.0 or reduction is Reduction.IMBALANCE:
             return found
-        return replace(
+        return structs.replace(
             found,
             exclusive=found.exclusive * factor,
             total=found.total * factor,

@@ -7,11 +7,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
@@ -52,8 +54,7 @@ _NAMED = 3
 _Pattern = re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True)
-class RunFile:
+class RunFile(Struct, frozen=True):
     """One profile on disk, with the parameters from a manifest or a pattern of names.
 
     Attributes
@@ -69,7 +70,7 @@ class RunFile:
     """
 
     path: Path
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = msgspec.field(default_factory=dict)
     repetition: int | None = None
     from_manifest: bool = False
     from_pattern: bool = False

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
@@ -54,8 +54,7 @@ class _ConditionError(ExpressionError):
     """Syntax error in a condition on ranks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankCondition:
+class RankCondition(Struct, frozen=True):
     """A condition on ranks.
 
     Attributes
@@ -66,7 +65,7 @@ class RankCondition:
     text: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", " ".join(self.text.split()))
+        force_setattr(self, "text", " ".join(self.text.split()))
         _parsed(self.text)
 
     def of(self, processes: int) -> BoolArray:

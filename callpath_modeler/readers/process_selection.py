@@ -10,9 +10,11 @@ groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
@@ -42,8 +44,7 @@ _FEATURES = 64
 _ADDING = frozenset({Reduction.MEAN, Reduction.SUM})
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSelection:
+class ProcessSelection(Struct, frozen=True):
     """Processes whose values are used, and their groups.
 
     Attributes
@@ -59,7 +60,7 @@ class ProcessSelection:
     conditions: tuple[RankCondition, ...] = ()
     auto: bool = False
     names: tuple[str, ...] = ()
-    found: Mapping[str, IntArray] = field(default_factory=dict)
+    found: Mapping[str, IntArray] = msgspec.field(default_factory=dict)
 
     def with_found_groups(self, runs: Mapping[str, ProcessTimes]) -> ProcessSelection:
         """Return the selection with groups of processes that behave differently.

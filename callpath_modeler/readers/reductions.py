@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
@@ -46,8 +46,7 @@ class Fold(Enum):
     MIN = "min"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """The columns of a block of values that belong to processes.
 
     Attributes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
@@ -41,8 +43,7 @@ LARGEST = 1e100
 """Largest plausible value; larger ones come from flipped bits, and their squares are infinite."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRun:
+class ReadRun(Struct, frozen=True):
     """One run with its values.
 
     Attributes
@@ -75,7 +76,7 @@ class ReadRun:
     values: Mapping[str, Reduced]
     findings: tuple[Finding, ...]
     balance: Balance | None = None
-    lines: RunLines = field(default_factory=dict)
+    lines: RunLines = msgspec.field(default_factory=dict)
     cases: tuple[str, ...] = ()
 
 

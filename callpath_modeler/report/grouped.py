@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
@@ -82,7 +84,7 @@ def labelled(parts: Iterable[tuple[str, Experiment, Sequence[Finding]]]) -> list
         for finding in findings:
             is_of_file = any(source.startswith(finding.subject) for source in sources)
             if len(known) > 1 and finding not in shared and not is_of_file:
-                told.append(replace(finding, message=f"{label}: {finding.message}"))
+                told.append(structs.replace(finding, message=f"{label}: {finding.message}"))
             else:
                 told.append(finding)
     return [*dict.fromkeys(told)]

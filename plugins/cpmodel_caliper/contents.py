@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from callpath_modeler.numerals import whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 
@@ -40,8 +42,7 @@ of a file can request a whole tree.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePlace:
+class SourcePlace(Struct, frozen=True):
     """A source file and a line from 1; `NO_LINE` = not known."""
 
     file: str = ""
@@ -63,8 +64,7 @@ class MalformedError(Exception):
     """Error in the contents of a file; the message has the position."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """Description of a measured attribute.
 
     Attributes

@@ -9,9 +9,9 @@ import hashlib
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, ByteArray, Int64Array, IntArray
 from callpath_modeler.profile.schema import Region
@@ -49,8 +49,7 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 _ONLY_DIGITS = bytes(c if c in b"0123456789" else 32 for c in range(256))
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
+class Sections(Struct, frozen=True):
     """Sections of the text that are read by patterns, and the rest, which is XML.
 
     Attributes

@@ -11,10 +11,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from callpath_modeler.errors import DISK_IS_FULL, InputError, OutputError, reason_of
 from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
@@ -41,8 +42,7 @@ class ContainerShape(Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A range of the file.
 
     Attributes

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array
@@ -47,8 +47,7 @@ class MetricKind(StrEnum):
     DERIVED = "DERIVED"
 
 
-@dataclass(frozen=True, slots=True)
-class MetricDefinition:
+class MetricDefinition(Struct, frozen=True):
     """A metric as the profile defines it.
 
     Attributes
@@ -70,8 +69,7 @@ class MetricDefinition:
     void: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallPaths:
+class CallPaths(Struct, frozen=True):
     """Call paths of a profile in document order, which is preorder.
 
     Attributes
@@ -105,8 +103,7 @@ def place_name(name: str, kind: str) -> str:
     return _NUMBER.sub("*", name.partition(".")[0]) if kind == "node" else name
 
 
-@dataclass(frozen=True, slots=True)
-class Locations:
+class Locations(Struct, frozen=True):
     """Locations of a profile in document order.
 
     Attributes
@@ -175,8 +172,7 @@ class Locations:
         return not any(name.startswith(_PSEUDO_THREADS) for name in self.names)
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """All definitions of a profile.
 
     Attributes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
@@ -28,8 +29,7 @@ _REAL = frozenset({"", "DOUBLE", "FLOAT", "MINDOUBLE", "MAXDOUBLE", "TAU_ATOMIC"
 """Types of times in seconds. Integers without a unit may also be nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMetric:
+class StoredMetric(Struct, frozen=True):
     """A metric and the layout of its values in the file.
 
     Attributes

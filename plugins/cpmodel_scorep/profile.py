@@ -5,12 +5,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding

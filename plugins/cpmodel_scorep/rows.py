@@ -6,11 +6,11 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, ByteArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.errors import InputError
@@ -60,8 +60,7 @@ def type_of(name: str) -> np.dtype[np.generic] | None:
     return _TYPES.get(name.upper().strip())
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """Index of the stored rows.
 
     Attributes

@@ -6,9 +6,9 @@ At most a few blocks are in memory, for any number of locations.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.readers.reductions import BlockSink, Reducer, is_plain
@@ -54,8 +54,7 @@ def reduce_stored(
         reducer.add_to_total(block)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Families:
+class Families(Struct, frozen=True, eq=False):
     """Positions of inclusive rows, which are stored by family: by callees of one call path.
 
     Attributes

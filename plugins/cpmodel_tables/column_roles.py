@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.runs import names_a_case

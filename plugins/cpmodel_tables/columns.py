@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.numerals import decimal_of

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from callpath_modeler.arrays import FloatArray, IntArray
 
 COPY_OR_MEASURE = "copy the profile again, or repeat the run"
@@ -50,8 +52,7 @@ class Timers:
         return self._number.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class TimerValues:
+class TimerValues(Struct, frozen=True):
     """TimerValues of one metric, with one entry for each timer of each location.
 
     Attributes

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
@@ -88,7 +89,7 @@ class TauProfile:
             declared = DeclaredMetric(Metric(name, unit, about), status, note)
             if name == self._of_all_threads:
                 whole = replace(declared.metric, name=declared.metric.of_threads)
-                declared = replace(declared, metric=whole.of_all_threads())
+                declared = structs.replace(declared, metric=whole.of_all_threads())
             found.append(declared)
         return found
 

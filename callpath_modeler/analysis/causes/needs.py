@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.ideals import scaling_over
@@ -75,8 +75,7 @@ class Amounts(Struct, frozen=True, eq=False):
         return Amounts(values, error, scatter)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Need:
+class Need(Struct, frozen=True, eq=False):
     """A requirement metric of n call paths.
 
     Attributes
@@ -98,8 +97,7 @@ class Need:
         return "-" if growth is None else growth.text(self.parameter, pretty=pretty)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Needs:
+class Needs(Struct, frozen=True, eq=False):
     """Times and requirements of n call paths.
 
     Attributes

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.constants.evidence import TINY
@@ -61,15 +62,15 @@ def with_rounded(
     other = _as_deviations(exact, rounded, hypotheses, ways)
     limited = one.log_evidence - _too_precise(one, data, ways)
     limited[ways.deviation == 0] += np.log(EXACT_WHOLE)
-    asked = replace(one, log_evidence=limited)
+    asked = structs.replace(one, log_evidence=limited)
     rows = len(data.values)
     odds = _probability(other, beliefs, rows) - _probability(asked, beliefs, rows)
     matters = odds > np.log(MATTERS)
-    asked = replace(one, log_evidence=np.where(matters[one.row], limited, one.log_evidence))
+    asked = structs.replace(one, log_evidence=np.where(matters[one.row], limited, one.log_evidence))
     found = Candidates.joined([asked, other.take(np.flatnonzero(matters[other.row]))])
     top = np.full(rows, -np.inf)
     np.maximum.at(top, found.row, found.log_evidence.max(axis=0))
-    return replace(found, log_evidence=found.log_evidence - top[found.row])
+    return structs.replace(found, log_evidence=found.log_evidence - top[found.row])
 
 
 def _as_deviations(
@@ -174,13 +175,13 @@ def select_candidates(
     rows, place = np.flatnonzero(whole), whole.cumsum() - 1
     its = whole[found.row]
     of_whole, others = (found.take(np.flatnonzero(each)) for each in (its, ~its))
-    of_whole = replace(of_whole, row=place[of_whole.row])
+    of_whole = structs.replace(of_whole, row=place[of_whole.row])
     exact = data.take(rows), of_whole, chosen.fitted[rows]
     half = as_rounded(exact[0])
     chosen = screen(half, hypotheses, beliefs.hypotheses, EXACTLY.drifts)
     rounded = half, candidates(half, chosen, hypotheses, EXACTLY), chosen.fitted
     both = with_rounded(exact, rounded, hypotheses, ways, beliefs)
-    return Candidates.joined([others, replace(both, row=rows[both.row])])
+    return Candidates.joined([others, structs.replace(both, row=rows[both.row])])
 
 
 def _chosen(
@@ -200,4 +201,4 @@ def _chosen(
     found = posterior(candidates(some, chosen.take(rows), hypotheses, steady), some, steady, few)
     fitted = chosen.fitted.copy()
     fitted[rows] = smoothed(some, fitted_values(found, hypotheses))
-    return replace(chosen, fitted=fitted)
+    return structs.replace(chosen, fitted=fitted)

@@ -6,10 +6,10 @@ See docs/explanation/hypotheses.md, 'Evidence'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import fields
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
@@ -39,8 +39,7 @@ _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """M hypotheses of n rows under D deviations with L drifts, in any order.
 
     Attributes

@@ -6,12 +6,12 @@ See docs/explanation/noise-and-bands.md, 'Prediction and band'.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.errors import UsageError

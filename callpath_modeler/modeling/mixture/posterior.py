@@ -5,10 +5,9 @@ See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.learning import (
@@ -30,8 +29,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import Deviations, ScaledRows
 from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses
 
 
-@dataclass(frozen=True, slots=True)
-class LogPriors:
+class LogPriors(Struct, frozen=True):
     """Log priors of hypotheses [H], of deviations [D], and of all sums of products together."""
 
     hypotheses: FloatArray
@@ -39,8 +37,7 @@ class LogPriors:
     sums: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Posterior:
+class Posterior(Struct, frozen=True):
     """Posterior of M hypotheses of n rows, ordered by row and summed over deviations.
 
     Attributes

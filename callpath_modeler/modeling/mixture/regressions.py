@@ -19,11 +19,11 @@ large scales. See docs/explanation/hypotheses.md, 'Evidence'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import fields
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import (
@@ -46,8 +46,7 @@ from callpath_modeler.modeling.distributions import log_normal_share, normal_sha
 N = TypeVar("N", FloatArray, Float32Array)
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """Weighted sums of n rows and S shapes, about their weighted means.
 
     Attributes
@@ -112,8 +111,7 @@ class OneTermFits(Struct, frozen=True):
         return 1 / self.weight + self.at**2 * per_square, -self.at * per_square, per_square
 
 
-@dataclass(frozen=True, slots=True)
-class TwoTermFits:
+class TwoTermFits(Struct, frozen=True):
     """Regressions on two shapes: ``f = constant + first x + second z``; all attributes are [...].
 
     Attributes

@@ -6,8 +6,6 @@ docs/explanation/noise-and-bands.md, 'Noise'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec import Struct
 
@@ -26,8 +24,7 @@ from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.noise import Centre
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """Noise of n rows at K points, estimated from repetitions.
 
     Attributes

@@ -122,8 +122,7 @@ def deviations(points: FloatArray, *, noise_known: bool) -> Deviations:
     return Deviations(drifts, size, drift, np.log(share / share.sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class SortedValues:
+class SortedValues(Struct, frozen=True):
     """Values `y` [n, K, R], with points in `order`.
 
     They are sorted a few rows at a time, because all of them take much memory.

@@ -6,9 +6,9 @@ See docs/explanation/hypotheses.md, 'Screening'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI, PARALLEL
@@ -19,8 +19,7 @@ from callpath_modeler.modeling.mixture.regressions import InterceptPenalty
 from callpath_modeler.modeling.mixture.scaled_rows import Drift, ScaledRows, floor_of
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenedHypotheses:
+class ScreenedHypotheses(Struct, frozen=True):
     """Hypotheses of n rows that pass the screening, in addition to the constant of each row.
 
     Attributes

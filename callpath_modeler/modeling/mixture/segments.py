@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import (
@@ -382,5 +382,5 @@ class _Part(Struct, frozen=True):
 
         They may be the model in the rows marked by `shown` [n].
         """
-        weighed = replace(found, weight=found.weight * share[found.row])
+        weighed = structs.replace(found, weight=found.weight * share[found.row])
         return cls(weighed, codes, shown[found.row])

@@ -5,10 +5,11 @@ See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import fields
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import PLAIN_LAW, ROUNDING, TINY
@@ -54,8 +55,7 @@ def _numbers(terms: IntArray, shapes: int) -> IntArray:
     return np.concatenate([[0], *(1 + family * shapes + terms for family in range(3))])
 
 
-@dataclass(frozen=True, slots=True)
-class SideRegressions:
+class SideRegressions(Struct, frozen=True):
     """Laws of n rows on one side of a change point, H = 1 + 3 S for each row.
 
     The laws are a constant, and each term with a positive constant, with a negative one, and

@@ -6,13 +6,14 @@ See docs/explanation/several-parameters.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
@@ -194,8 +195,7 @@ _TREE = Term(Fraction(-1), 1)
 """Rare factor: steps of a tree in which each process handles its share."""
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
+class Catalogue(Struct, frozen=True):
     """Products of factors as numbers, since thousands of objects would take longer than a fit.
 
     Attributes

@@ -6,11 +6,11 @@ See docs/explanation/several-parameters.md, 'Sums of products'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import lgamma
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, TINY
@@ -49,8 +49,7 @@ from callpath_modeler.modeling.several.product_space import ProductSpace
 from callpath_modeler.modeling.several.sum_screening import PromisingSums, promising_sums
 
 
-@dataclass(frozen=True, slots=True)
-class SumFits:
+class SumFits(Struct, frozen=True):
     """C sums of some rows under P deviations with L drifts.
 
     Attributes

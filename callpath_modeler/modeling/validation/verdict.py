@@ -9,9 +9,10 @@ See docs/explanation/expectations.md, 'The verdict'.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from callpath_modeler.modeling.constants.validation import FURTHEST, PER_DOUBLING, VERDICT_CHUNK

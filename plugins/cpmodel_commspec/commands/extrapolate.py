@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import WholeNumber
