@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
     from callpath_modeler.diagnostics import Finding
 
-_BEFORE_THE_COMMAND = frozenset(
-    {"-v", "--verbose", "-q", "--quiet", "--color", "--ascii", "--no-progress",
-     "--ignore-findings", "--config"}
-)  # fmt: skip
 _PROGRESS_AFTER, _LEFT_AFTER = 0.5, 2.0
 """Seconds of a stage after which its progress is shown, and the remaining time."""
 _SHOWN_FINDINGS = 3
@@ -397,8 +393,6 @@ def _lack_of_memory() -> int:
 
 
 def _usage_hint(error: click.UsageError) -> str:
-    if isinstance(error, click.NoSuchOption) and error.option_name in _BEFORE_THE_COMMAND:
-        return f"it goes before the command: cpmodel {error.option_name} ..."
     if isinstance(error, click.NoSuchOption) and error.ctx:
         name = error.option_name.lstrip("-")
         for option in error.ctx.command.params:

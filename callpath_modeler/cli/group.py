@@ -10,6 +10,7 @@ import click
 
 from callpath_modeler import stages
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.global_options import with_global_options_first
 from callpath_modeler.errors import PluginError, nearest_or_all
 from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
 
@@ -73,6 +74,11 @@ class LazyGroup(click.Group):
 
     Commands of plugins come after the built-in ones, and never replace one.
     """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the group, which may follow the command as well."""
+        words = args if ctx.resilient_parsing else with_global_options_first(ctx, args)
+        return super().parse_args(ctx, words)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of the commands, in the order of a typical session."""

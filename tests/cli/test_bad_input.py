@@ -401,9 +401,3 @@ def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_a_format_as_an_option_is_told_how_to_ask_for_it(run, stored, form):
     run("rank", stored, *RANK, f"--{form}").fails(2, f"hint: cpmodel rank ... -f {form}")
-
-
-def test_an_option_that_goes_before_the_command_is_said_to(run, stored):
-    done = run("rank", stored, "--target", "64", "-q")
-    assert done.status == 2
-    assert "it goes before the command: cpmodel -q" in done.err

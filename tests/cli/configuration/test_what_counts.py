@@ -72,7 +72,7 @@ def test_a_named_file_takes_the_place_of_the_one_that_is_found(run, runs, ours, 
     run("--config", "/dev/null", "rank", runs).fails(2, "no target scale")
     run("--config", tmp_path / "none.toml", "rank", runs).fails(2, "none.toml: No such file")
     run("--config", tmp_path, "rank", runs).fails(2, "is a directory")
-    run("rank", runs, "--config", other).fails(2, "it goes before the command: cpmodel --config")
+    assert target(run("rank", runs, "--config", other)) == "at p = 40"
 
 
 @pytest.mark.parametrize(
