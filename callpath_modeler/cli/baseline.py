@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import WholeNumber
+from callpath_modeler.cli.option_groups import NUMBER, OUTPUT, WholeNumber, option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -25,24 +25,22 @@ if TYPE_CHECKING:
     from callpath_modeler.study import Study
 
 
-@click.command("baseline", cls=Configured)
+@click.command("baseline", cls=Configured, apart=("inclusive", "exclusive"))
 @EXPERIMENT
 @output_file(metavar="FILE.toml")
 @FORCE
-@click.option(
-    "--cover",
-    metavar="SHARE",
+@option(
+    "--cover SHARE",
+    "Costliest call paths that have this share of the cost in total.",
     default="99%",
-    show_default=True,
-    help="Costliest call paths that have this share of the cost in total.",
+    written=NUMBER,
 )
-@click.option("-n", "--top", type=WholeNumber(1), metavar="N", help="Largest number of call paths.")
-@click.option(
-    "--margin",
-    metavar="SHARE",
+@option("-n, --top N", "Largest number of call paths.", type=WholeNumber(1), group=OUTPUT, key=None)
+@option(
+    "--margin SHARE",
+    "Margin above the bands, because machines differ from day to day.",
     default="10%",
-    show_default=True,
-    help="Margin above the bands, because machines differ from day to day.",
+    written=NUMBER,
 )
 @question_options
 @study_options

@@ -15,7 +15,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.option_groups import WholeNumber
+from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     study_options,
@@ -39,27 +39,25 @@ _OF_THE_SCREEN = ("--source-path",)
 @EXPERIMENT
 @view_options
 @sort_options
-@click.option(
-    "--web",
-    is_flag=True,
-    help="Serve the views as a page for a browser on this machine.",
-)
-@click.option(
-    "--port",
+@option("--web", "Serve the views as a page for a browser on this machine.", group=OUTPUT, key=None)
+@option(
+    "--port N",
+    "Port of --web. Default: a free one.",
     type=WholeNumber(1, 65535),
-    metavar="N",
-    help="Port of --web. Default: a free one.",
+    group=OUTPUT,
+    key=None,
 )
 @COMPARE
 @EXPECT_COSTS
 @target_options
 @study_options
-@click.option(
-    "--source-path",
+@option(
+    "--source-path OLD=NEW",
+    "Directory of source files whose names in profiles begin with OLD.",
     "source_paths",
-    metavar="OLD=NEW",
     multiple=True,
-    help="Directory of source files whose names in profiles begin with OLD.",
+    group=OUTPUT,
+    example='["/build/app=/home/me/app"]',
 )
 @click.pass_obj
 def command(

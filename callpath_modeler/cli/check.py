@@ -11,6 +11,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -30,24 +31,20 @@ if TYPE_CHECKING:
 _GITHUB = "github"
 
 
-@click.command("check", cls=Configured)
+@click.command("check", cls=Configured, apart=("target", "at", "metric", "inclusive", "exclusive"))
 @EXPERIMENT
 @click.argument("file", type=A_FILE, metavar="FILE.toml")
-@click.option(
-    "--junit",
-    type=RESULT,
-    metavar="FILE",
-    help="Write JUnit XML as well.",
-)
-@click.option(
-    "-f",
-    "--format",
+@option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
+@option(
+    "-f, --format",
+    "Default: by the ending of -o, else table; github: annotations of the file's lines.",
     "format_",
     type=click.Choice([*FORMATS, _GITHUB]),
-    help="Default: by the ending of -o, else table; github: annotations of the file's lines.",
+    group=OUTPUT,
+    key=None,
 )
 @output_file("Write to a file.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@option("--force", "Replace files that exist.", group=OUTPUT, key=None)
 @question_options
 @study_options
 @click.pass_obj

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +16,15 @@ from msgspec import Struct
 
 from callpath_modeler import config
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import ASKED, BESIDE
+from callpath_modeler.cli.option_groups import ASKED, BESIDE, key_of
 from callpath_modeler.cli.preflight import CONFIGURATION_FILES, CheckedCommand
 from callpath_modeler.cli.settings import (
-    ELSEWHERE,
     PREFIX,
     catalogue,
     describes,
     form_of,
-    key_of,
     name_variables,
+    place_of,
     settable,
     setting_value,
     unknown_variables,
@@ -75,10 +74,10 @@ class Configuration(Struct, frozen=True):
     untrusted: ConfigFile | None = None
     refused: tuple[ConfiguredValue, ...] = ()
 
-    def of(self, key: str) -> list[ConfiguredValue]:
+    def of(self, option: click.Parameter) -> list[ConfiguredValue]:
         """Return the values of an option: none, one, or one for each parameter."""
-        home = ELSEWHERE.get(key, (config.DEFAULTS, key))
-        return [each for place, each in self.settings.items() if place[: len(home)] == home]
+        home = place_of(option)
+        return [each for place, each in self.settings.items() if home == place[: len(home)] != ()]
 
 
 def configuration_of(ctx: click.Context) -> Configuration:
@@ -98,7 +97,8 @@ _UNSET = {"by": ("--by", "value"), "select": ("--select", "**"), "top": ("--top"
 def unset(ctx: click.Context, *keys: str) -> Sequence[str]:
     """Return the options that make another command ignore the configured values."""
     found = configuration_of(ctx)
-    return [word for key in keys if found.of(key) or os.environ.get(f"{PREFIX}_{key}".upper())
+    return [word for key in keys
+            if (config.DEFAULTS, key) in found.settings or os.environ.get(f"{PREFIX}_{key}".upper())
             for word in _UNSET[key]]  # fmt: skip
 
 
@@ -107,12 +107,17 @@ class Configured(CheckedCommand):
 
     The command line has priority over environment variables, these over files, and these over the
     defaults.
+
+    Parameters
+    ----------
+    apart : keys of options that mean something else in this command, where files do not set them
     """
 
     heeds_configuration = True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, apart: Collection[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.apart = apart
         name_variables(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -177,7 +182,7 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
     ctx.meta[CONFIGURATION_FILES] = [file.fingerprint.path for file in found.files]
     ctx.default_map = {}
     for key, option in settable(ctx.command).items():
-        values = [value_of(each, key, option) for each in found.of(key)]
+        values = [value_of(each, key, option) for each in found.of(option)]
         if values:
             ctx.default_map[option.name or ""] = values if key == "param" else values[0]
     if isinstance(root.obj, Console) and root is not ctx:
@@ -226,7 +231,7 @@ def _dress(root: click.Context, found: Configuration) -> None:
     """Apply files to the options before the command, which were parsed before."""
     for key, option in settable(root.command).items():
         if _source(root, option) is ParameterSource.DEFAULT:
-            for each in found.of(key):
+            for each in found.of(option):
                 value = option.type_cast_value(root, value_of(each, key, option))
                 root.params[option.name or ""] = value
                 root.set_parameter_source(option.name or "", ParameterSource.DEFAULT_MAP)
@@ -260,8 +265,7 @@ def _same(one: Path, other: Path | None) -> bool:
 
 def read_files(root: click.Context, paths: Sequence[Path]) -> tuple[ConfigFile, ...]:
     """Return the contents of configuration files for the commands of a program."""
-    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
-    return config.read(paths, form_of(catalogue(root), commands)) if paths else ()
+    return config.read(paths, form_of(root, catalogue(root))) if paths else ()
 
 
 def _read(root: click.Context, places: ConfigPaths) -> Configuration:
@@ -330,7 +334,7 @@ def _from_files(ctx: click.Context) -> Iterator[tuple[str, str, str]]:
     """Yield key, value as text, and origin of the options that a file set."""
     for key, option in settable(ctx.command).items():
         is_set = _source(ctx, option) is ParameterSource.DEFAULT_MAP
-        for setting in configuration_of(ctx).of(key):
+        for setting in configuration_of(ctx).of(option):
             found = value_of(setting, key, option)
             value = ",".join(found) if isinstance(found, list) else str(found)
             if value in ctx.params[option.name or ""] if key == "param" else is_set:
@@ -383,7 +387,7 @@ def _origin(ctx: click.Context, option: click.Parameter | None) -> str:
     if option is not None and source is ParameterSource.ENVIRONMENT:
         return variable_of(option)
     if option is not None and source is ParameterSource.DEFAULT_MAP:
-        return configuration_of(ctx).of(key_of(option))[0].origin
+        return configuration_of(ctx).of(option)[0].origin
     return ""
 
 
@@ -406,5 +410,5 @@ def _level(ctx: click.Context, option: click.Parameter) -> tuple[int, int] | Non
         names = option.envvar or ()
         return 1, list(names).index(variable_of(option)) if not isinstance(names, str) else 0
     if source is ParameterSource.DEFAULT_MAP:
-        return 2, configuration_of(ctx).of(key_of(option))[0].rank
+        return 2, configuration_of(ctx).of(option)[0].rank
     return 0, 0

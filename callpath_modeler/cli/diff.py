@@ -11,12 +11,12 @@ from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import LIST, option
 from callpath_modeler.cli.options import study_options, target_options, with_standard_input
 from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
     table_options,
-    table_output_options,
 )
 from callpath_modeler.errors import UsageError
 
@@ -33,18 +33,19 @@ _TOP_OF_A_TABLE = 10
 @click.argument(
     "experiment", nargs=-1, required=True, metavar="BASE NEW", callback=with_standard_input
 )
-@click.option(
-    "--fail-on",
-    metavar="LIMITS",
-    help="Exit with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+@option(
+    "--fail-on LIMITS",
+    "Exit with status 1 if something got worse: 'worse>5%', growth, or both by comma.",
+    written=LIST,
 )
-@click.option(
-    "--select", metavar="PATTERN", help="Show and judge call paths that match, e.g. '**/MPI_*'."
+@option(
+    "--select PATTERN",
+    "Show and judge call paths that match, e.g. '**/MPI_*'.",
+    example='"main/**/MPI_*"',
 )
 @table_options
 @target_options
 @study_options
-@table_output_options
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -11,14 +11,13 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.option_groups import was_asked
+from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.cli.options import EXPERIMENT, model_options
 from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
     table_options,
-    table_output_options,
 )
 
 if TYPE_CHECKING:
@@ -28,18 +27,18 @@ if TYPE_CHECKING:
 
 @click.command("efficiency", cls=Configured)
 @EXPERIMENT
-@click.option(
+@option(
     "--scheme",
+    "Factors are products of those below them, or 1 minus shares of the run time.",
     type=click.Choice(["multiplicative", "additive"]),
     default="multiplicative",
-    show_default=True,
-    help="Factors are products of those below them, or 1 minus shares of the run time.",
 )
-@click.option("--select", metavar="PATTERN", help="Show subtrees that match, e.g. 'main/**/solve'.")
+@option(
+    "--select PATTERN", "Show subtrees that match, e.g. 'main/**/solve'.", example='"main/**/MPI_*"'
+)
 @table_options
 @PLOT
 @model_options
-@table_output_options
 @click.pass_obj
 def command(
     console: Console,

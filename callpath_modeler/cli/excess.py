@@ -13,6 +13,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import (
     AGGREGATE,
     EXPERIMENT,
@@ -25,7 +26,6 @@ from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
     table_options,
-    table_output_options,
 )
 from callpath_modeler.cli.view_options import view_options
 from callpath_modeler.errors import DataError, UsageError
@@ -40,12 +40,10 @@ if TYPE_CHECKING:
 
 @click.command("excess", cls=Configured)
 @EXPERIMENT
-@click.option(
-    "--pair", "pairs", metavar="P,Q", multiple=True, help="Compare two scales, e.g. 8,128. Repeat."
-)
-@click.option("--base", metavar="P", help="Compare all larger scales with this one.")
-@click.option("--target", metavar="P", help="Compare a predicted scale as well, with a band.")
-@click.option("--at", metavar="n=N,...", help="Measured values of the other parameters.")
+@option("--pair P,Q", "Compare two scales, e.g. 8,128. Repeat.", "pairs", multiple=True, key=None)
+@option("--base P", "Compare all larger scales with this one.", key=None)
+@option("--target P", "Compare a predicted scale as well, with a band.", key=None)
+@option("--at n=N,...", "Measured values of the other parameters.", key=None)
 @EXPECT_COSTS
 @view_options
 @table_options
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
 @PARAMETER
 @AGGREGATE
 @load_options
-@table_output_options
 @click.pass_obj
 def command(
     console: Console,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from callpath_modeler.cli.option_groups import was_asked
+from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
@@ -26,23 +26,20 @@ _COSTS = (
     "'O(log p)', a file of expectations, or another experiment."
 )
 
-EXPECT_VERDICTS = click.option(
-    "--expect",
+EXPECT_VERDICTS = option(
+    "--expect FILE.toml",
+    "Add the verdicts of the expectations in this file, as `cpmodel check` gives them.",
     type=click.Path(readable=False, path_type=Path),
-    metavar="FILE.toml",
-    help="Add the verdicts of the expectations in this file, as `cpmodel check` gives them.",
 )
 """The option of a command that has verdicts, but no excess work."""
 
 # The text of a growth is no path, so it keeps its form.
 EXPECT_COSTS, EXPECT = (
-    click.option(
-        "--expect",
-        type=click.Path(readable=False),
-        metavar="GROWTH|FILE.toml|EXP",
-        help=text,
+    option("--expect GROWTH|FILE.toml|EXP", text, type=click.Path(readable=False), key=key)
+    for text, key in (
+        (_COSTS, None),
+        (f"{_COSTS} A file adds its verdicts, as `cpmodel check` gives them.", ()),
     )
-    for text in (_COSTS, f"{_COSTS} A file adds its verdicts, as `cpmodel check` gives them.")
 )
 """The options of commands that have excess work, without and with verdicts."""
 

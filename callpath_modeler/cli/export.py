@@ -17,7 +17,7 @@ from callpath_modeler.cli.expectation_option import (
     check_ranking,
     verdict_file,
 )
-from callpath_modeler.cli.option_groups import was_asked
+from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -51,30 +51,34 @@ _TABLES = FORMATS[1:]
 @click.command("export", cls=Configured)
 @EXPERIMENT
 @output_file()
-@click.option(
-    "-f",
-    "--format",
+@option(
+    "-f, --format",
+    "Default: by the ending of FILE.",
     "format_",
     type=click.Choice([*_TABLES, *_OTHERS]),
-    help="Default: by the ending of FILE.",
+    group=OUTPUT,
+    key=None,
 )
-@click.option(
+@option(
     "--what",
-    type=click.Choice([_MODELS, "values", _RANKING, FLAME]),
-    help="Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
+    "Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
     "Or a flame graph: svg, folded, speedscope. Default: models; the ranking if the scales are too "
     "few for models.",
+    type=click.Choice([_MODELS, "values", _RANKING, FLAME]),
+    key=None,
 )
-@click.option(
+@option(
     "--color-by",
-    type=click.Choice(["excess", "share", "growth", "none"]),
-    help="Colour of a flame graph in svg: excess work; change of the share of the total; growth. "
+    "Colour of a flame graph in svg: excess work; change of the share of the total; growth. "
     "Default: excess, if there are two scales.",
+    type=click.Choice(["excess", "share", "growth", "none"]),
+    group=OUTPUT,
+    key=None,
 )
-@click.option(
-    "--base",
-    metavar="P",
-    help="Measured scale that a flame graph is compared with. Default: the smallest.",
+@option(
+    "--base P",
+    "Measured scale that a flame graph is compared with. Default: the smallest.",
+    key=None,
 )
 @EXPECT
 @FORCE
@@ -170,9 +174,9 @@ def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | N
         f"--what {_MODELS}": what == _MODELS,
         "--color-by growth": color_by == "growth",
     }
-    for option, is_asked in asked.items():
+    for name, is_asked in asked.items():
         if is_asked:
-            refuse_prediction(fitted, option)
+            refuse_prediction(fitted, name)
 
 
 def _refuse_expectation(ctx: click.Context, form: str, *, has_verdicts: bool) -> None:
@@ -312,9 +316,9 @@ def _check_flame(ctx: click.Context, form: str, what: str | None) -> None:
         raise UsageError(f"no flame graph in {form}", hint=f"-f with one of {', '.join(_FLAMES)}")
     if form == SVG and what != FLAME and was_asked(ctx, "what"):
         raise UsageError(f"--what {what} is not svg", hint="--what flame, or another format")
-    for name, option in (("color_by", "--color-by"), ("base", "--base")):
+    for name, spelling in (("color_by", "--color-by"), ("base", "--base")):
         if form != SVG and was_asked(ctx, name):
-            raise UsageError(f"{option} is for flame graphs in svg", hint="--what flame -f svg")
+            raise UsageError(f"{spelling} is for flame graphs in svg", hint="--what flame -f svg")
 
 
 def _profile(form: str, experiment: Experiment, columns: Mapping[Metric, FloatArray]) -> str:

@@ -9,6 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -44,14 +45,14 @@ def _shard(
 
 @click.command("fit", cls=Configured)
 @EXPERIMENT
-@click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all.")
+@option("-m, --metric NAME", "Default: all.", "metrics", multiple=True, key=None)
 @store_file()
 @FORCE
-@click.option(
-    "--shard",
-    metavar="K/N",
+@option(
+    "--shard K/N",
+    "Only read every N-th profile, from the K-th on, for `cpmodel merge`.",
     callback=_shard,
-    help="Only read every N-th profile, from the K-th on, for `cpmodel merge`.",
+    key=None,
 )
 @load_options
 @fit_options

@@ -27,7 +27,8 @@ def with_global_options_first(ctx: click.Context, args: Sequence[str]) -> list[s
     of_group = _options(ctx.command)
     if not any(_may_be(word, of_group) for word in args):
         return [*args]
-    command, own = ctx.command, {}
+    command = ctx.command
+    own: dict[str, click.Option] = {}
     first: list[str] = []
     rest: list[str] = []
     words = [*args]
@@ -88,7 +89,7 @@ def _parts(word: str, options: Mapping[str, click.Option]) -> list[tuple[str, st
     if word.startswith("--"):
         name, sign, value = word.partition("=")
         return [(name, f"{sign}{value}")]
-    parts = []
+    parts: list[tuple[str, str]] = []
     for number, sign in enumerate(word[1:], start=2):
         option = options.get(f"-{sign}")
         if option is None or _takes_value(option):

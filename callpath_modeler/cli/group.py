@@ -11,6 +11,7 @@ import click
 from callpath_modeler import stages
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.global_options import with_global_options_first
+from callpath_modeler.cli.option_groups import LIST, option
 from callpath_modeler.errors import PluginError, nearest_or_all
 from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
 
@@ -167,34 +168,29 @@ def load(entry: EntryPoint) -> click.Command:
     },
 )
 @click.version_option(package_name="callpath-modeler", prog_name="cpmodel")
-@click.option("-v", "--verbose", is_flag=True, help="Show more messages, and the origin of a bug.")
-@click.option("-q", "--quiet", is_flag=True, help="Show only results and errors.")
-@click.option(
+@option("-v, --verbose", "Show more messages, and the origin of a bug.")
+@option("-q, --quiet", "Show only results and errors.")
+@option(
     "--color",
+    "Colour the output. Default: on a terminal.",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Colour the output. Default: on a terminal.",
 )
-@click.option(
-    "--ascii",
-    "ascii_only",
-    is_flag=True,
-    envvar="CPMODEL_ASCII",
-    help="Use ASCII characters only.",
-)
-@click.option("--no-progress", is_flag=True, help="Show no progress.")
-@click.option(
-    "--ignore-findings",
+@option("--ascii", "Use ASCII characters only.", "ascii_only", envvar="CPMODEL_ASCII")
+@option("--no-progress", "Show no progress.")
+@option(
+    "--ignore-findings CODES",
+    "Do not show these findings, e.g. CPM203,CPM204; -v does.",
     "ignored",
     type=_Codes(),
-    metavar="CODES",
-    help="Do not show these findings, e.g. CPM203,CPM204; -v does.",
+    written=LIST,
+    example='["CPM203"]',
 )
-@click.option(
-    "--config",
+@option(
+    "--config FILE",
+    "Configuration. Default: the cpmodel.toml in or above the directory of the runs.",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Configuration. Default: the cpmodel.toml in or above the directory of the runs.",
+    key=None,
 )
 @click.pass_context
 def cpmodel(ctx: click.Context, /, **_options: object) -> None:

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.option_groups import MODELS, OUTPUT, F, option, option_group
 from callpath_modeler.cli.options import A_FILE, HISTORY
 from callpath_modeler.errors import UsageError
 
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 STORE, HISTORY_TO_WRITE = (
     click.argument("store", type=kind, metavar="STORE") for kind in (A_FILE, HISTORY)
 )
-LABELS = click.option(
-    "--label",
+LABELS = option(
+    "--label KEY=VALUE",
+    "A label of the runs in a history, e.g. machine=A. It also selects the records to read.",
     "labels",
-    metavar="KEY=VALUE",
     multiple=True,
-    help="A label of the runs in a history, e.g. machine=A. It also selects the records to read.",
+    group=OUTPUT,
+    key=None,
 )
 
 
@@ -131,17 +132,19 @@ class HistoryRequest(Struct, frozen=True):
 def history_options(command: F) -> F:
     """Add options that keep and correct predictions; they arrive as ``history``."""
     options = (
-        click.option(
-            "--remember",
+        option(
+            "--remember STORE",
+            "Keep the predictions in a history, for `cpmodel score`.",
             type=HISTORY,
-            metavar="STORE",
-            help="Keep the predictions in a history, for `cpmodel score`.",
+            group=OUTPUT,
+            key=None,
         ),
-        click.option(
-            "--calibrated",
+        option(
+            "--calibrated STORE",
+            "Correct the widths of bands by the scored predictions of a history.",
             type=A_FILE,
-            metavar="STORE",
-            help="Correct the widths of bands by the scored predictions of a history.",
+            group=MODELS,
+            key=None,
         ),
         LABELS,
     )

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import Configured, refused_findings
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     EXPERIMENT_OR_NONE,
     STANDARD_INPUT,
@@ -30,20 +31,16 @@ if TYPE_CHECKING:
 
 @click.command("info", cls=Configured)
 @EXPERIMENT_OR_NONE
-@click.option("--diagnostics", is_flag=True, help="List every finding.")
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Compare with an independent reader; for a .cpm, verify checksums.",
-)
-@click.option("--write-manifest", is_flag=True, help="Print a manifest runs.toml of the runs.")
-@click.option("--config", is_flag=True, help="Show the values of options and their origins.")
-@click.option(
+@option("--diagnostics", "List every finding.", key=None)
+@option("--verify", "Compare with an independent reader; for a .cpm, verify checksums.", key=None)
+@option("--write-manifest", "Print a manifest runs.toml of the runs.", group=OUTPUT, key=None)
+@option("--config", "Show the values of options and their origins.", key=None)
+@option(
     "--explain",
-    is_flag=True,
-    help="Explain how the data are read, and print a cpmodel.toml that states the same.",
+    "Explain how the data are read, and print a cpmodel.toml that states the same.",
+    key=None,
 )
-@click.option("--advise", is_flag=True, help="Show which scale or setting to run next.")
+@option("--advise", "Show which scale or setting to run next.", key=None)
 @model_options
 @output_options
 @click.pass_obj
@@ -184,11 +181,11 @@ def _cases(
 def _refuse_model_options(ctx: click.Context) -> None:
     """Raise an error for options of models if no models are made, unless a file sets them."""
     names = model_names()
-    for option in ctx.command.params:
-        source = ctx.get_parameter_source(option.name or "")
-        if option.opts[-1] in names and source is ParameterSource.COMMANDLINE:
+    for each in ctx.command.params:
+        source = ctx.get_parameter_source(each.name or "")
+        if each.opts[-1] in names and source is ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"{option.opts[-1]}: info makes no models",
+                f"{each.opts[-1]}: info makes no models",
                 hint="add --advise or --diagnostics, or use cpmodel rank",
             )
 

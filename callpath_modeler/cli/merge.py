@@ -10,6 +10,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.fit import store_models
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import FORCE, fit_options, load_options, store_file
 from callpath_modeler.errors import UsageError
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from callpath_modeler.pipeline import FitOptions
 
 
-@click.command("merge", cls=Configured)
+@click.command("merge", cls=Configured, apart=("metric",))
 @click.argument("experiment", nargs=-1, required=True, metavar="SHARD...")
-@click.option("-m", "--metric", "metrics", metavar="NAME", multiple=True, help="Default: all read.")
+@option("-m, --metric NAME", "Default: all read.", "metrics", multiple=True, example='"time"')
 @store_file()
 @FORCE
 @load_options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -46,15 +46,54 @@ ASKED = "callpath_modeler.asked_parameters"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class DescribingOption(click.Option):
-    """An option that describes the data, so that a file beside the profiles may set it.
+QUESTION, RUNS, MODELS, OUTPUT = "What to ask", "Which runs", "Models", "Output"
+"""Headings of options in the help of a command."""
+_COMMON = ("target", "metric", "inclusive", "where", "ignore", "param", "name", "top", "format",
+           "output")  # fmt: skip
+"""Keys of the options that people use first, in the order of the help."""
+_FEW = 12
+"""Number of options up to which the help has no headings."""
 
-    Every other option decides: which data are used, how they are judged, what is shown, or what is
-    run. A file beside profiles sets it only in a directory that the user trusts.
+NUMBER = str | int | float
+LIST = str | list[str | int | float]
+TABLE = str | dict[str, int | float]
+"""Types in configuration files of options that are text on the command line."""
+
+
+class Option(click.Option):
+    """An option of the command line, of environment variables and of configuration files.
+
+    Parameters
+    ----------
+    group : heading in the help
+    key : table and key in configuration files; () = its long name in ``[defaults]``; None = it only
+        makes sense for one call of a command
+    written : type of its value in these files
+    example : a value in these files
+    describes : True = it describes the data, so that a file beside the profiles may set it. Every
+        other option decides: which data are used, how they are judged, what is shown, or what is
+        run. A file beside profiles sets it only in a directory that the user trusts.
     """
 
+    def __init__(
+        self,
+        *args: Any,
+        group: str = QUESTION,
+        key: tuple[str, ...] | None = (),
+        written: Any = str,
+        example: str = "",
+        describes: bool = False,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.group = group
+        self.key = key
+        self.written = written
+        self.example = example
+        self.describes = describes
 
-class ConditionsOption(click.Option):
+
+class ConditionsOption(Option):
     """An option whose texts are conditions; all that are given must hold."""
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:  # noqa: ARG002
@@ -68,28 +107,83 @@ class ConditionsOption(click.Option):
         return super().type_cast_value(ctx, value)
 
 
-def add_options(command: F, options: tuple[Callable[[F], F], ...]) -> F:
+def option(spelling: str, about: str, field: str = "", **attributes: Any) -> Callable[[F], F]:
+    """Return the decorator that adds an option to a command.
+
+    Parameters
+    ----------
+    spelling : names and value as in the help, e.g. ``"-n, --top N"``; without a value or a type, it
+        is a flag
+    about : help
+    field : name of the argument; "" = the long name
+    **attributes
+        Arguments of `Option` and of `click.Option`.
+    """
+    *others, last = spelling.split(", ")
+    last, _, value = last.partition(" ")
+    given: dict[str, Any] = {"cls": Option, "metavar": value or None, **attributes}
+    if not value and "type" not in attributes:
+        given["is_flag"] = True
+    if attributes.get("default") and "Default" not in about:
+        given["show_default"] = True
+    return click.option(*others, last, *filter(None, [field]), help=about, **given)
+
+
+def key_of(parameter: click.Parameter) -> str:
+    """Return the name of an option in a file, or "" if it has no long name."""
+    names = [name for name in parameter.opts if name.startswith("--")]
+    return names[-1].removeprefix("--").replace("-", "_") if names else ""
+
+
+def option_sections(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return spelling and help of the options of a command, by heading.
+
+    A command with many options has the most frequent ones first, then groups.
+    """
+    shown = [each for each in command.get_params(ctx)
+             if isinstance(each, click.Option) and each.get_help_record(ctx)]  # fmt: skip
+    options = {key_of(each): each for each in shown}
+    first = [key for key in _COMMON if key in options]
+    sections: dict[str, list[str]] = {"Common options": first}
+    for heading in (QUESTION, RUNS, MODELS, OUTPUT):
+        sections[heading] = [key for key, each in options.items() if key not in first
+                             and getattr(each, "group", OUTPUT) == heading]  # fmt: skip
+    if len(options) <= _FEW:
+        sections = {"Options": [*options]}
+    return {heading: [record for key in keys if (record := options[key].get_help_record(ctx))]
+            for heading, keys in sections.items() if keys}  # fmt: skip
+
+
+def add_options(command: F, options: Iterable[Callable[[F], F]]) -> F:
     """Add options to a command, in this order."""
-    for option in reversed(options):
-        command = option(command)
+    for each in reversed([*options]):
+        command = each(command)
     return command
 
 
 def option_group(
-    command: F, options: tuple[Callable[[F], F], ...], name: str, make: Callable[..., object]
+    command: F, options: Sequence[Callable[[F], F]], name: str, make: Callable[..., object]
 ) -> F:
-    """Add `options` to a command; their values arrive as one argument called `name`."""
-    code = make.__code__
-    taken = code.co_varnames[: code.co_kwonlyargcount]
+    """Add `options` to a command; what `make` returns for their values arrives as `name`."""
+    fields = [str(parameter_of(each).name) for each in options]
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        kwargs[name] = make(**{key: kwargs.pop(key) for key in taken})
+        kwargs[name] = make(**{field: kwargs.pop(field) for field in fields})
         return command(*args, **kwargs)
 
     wrapped: Any = wrapper
     made: F = add_options(wrapped, options)
     return made
+
+
+def parameter_of(option: Callable[..., Any]) -> click.Parameter:
+    """Return the parameter that an option decorator adds."""
+
+    def bare() -> None: ...
+
+    parameter: click.Parameter = option(bare).__click_params__[0]
+    return parameter
 
 
 def was_asked(ctx: click.Context, name: str) -> bool:

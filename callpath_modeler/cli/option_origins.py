@@ -11,14 +11,14 @@ import click
 from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import INSTEAD, configuration_of, value_of
+from callpath_modeler.cli.option_groups import key_of
 from callpath_modeler.cli.settings import (
-    ELSEWHERE,
     PREFIX,
     catalogue,
     commands_of,
-    key_of,
+    place_of,
 )
-from callpath_modeler.config import PARAMETERS
+from callpath_modeler.config import DEFAULTS, PARAMETERS
 from callpath_modeler.report.configuration import OptionValue
 
 _LINE = "command line"
@@ -72,14 +72,15 @@ def _of(ctx: click.Context, key: str, option: click.Option) -> Iterator[OptionVa
     if key == "param":
         yield from _parameters(ctx)
         return
-    name = ".".join(str(step) for step in ELSEWHERE.get(key, (key,)))
+    place = place_of(option)
+    name = key if place[0] == DEFAULTS else ".".join(map(str, place))
     for at in (ctx, ctx.find_root()):
         for own in at.command.params:
             is_given = at.get_parameter_source(own.name or "") is ParameterSource.COMMANDLINE
             if is_given and key_of(own) == key:
                 yield OptionValue(name, _text(at.params[own.name or ""]), _LINE)
                 return
-    variable, settings = _general(key, option), configuration_of(ctx).of(key)
+    variable, settings = _general(key, option), configuration_of(ctx).of(option)
     if os.environ.get(variable):
         yield OptionValue(name, os.environ[variable], variable)
     elif settings:
@@ -90,8 +91,8 @@ def _of(ctx: click.Context, key: str, option: click.Option) -> Iterator[OptionVa
 
 def _parameters(ctx: click.Context) -> Iterator[OptionValue]:
     """Yield the sources of parameters, which may come from several places."""
-    settings = {setting.place[1]: setting for setting in configuration_of(ctx).of("param")}
     option = next(each for each in ctx.command.params if key_of(each) == "param")
+    settings = {setting.place[1]: setting for setting in configuration_of(ctx).of(option)}
     is_given = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
     for text in ctx.params[option.name or ""]:
         name, _, source = text.partition("=")

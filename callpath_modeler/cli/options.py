@@ -13,13 +13,20 @@ import click
 from callpath_modeler.cli.option_groups import (
     ASKED,
     BESIDE,
+    LIST,
+    MODELS,
+    NUMBER,
+    OUTPUT,
+    RUNS,
+    TABLE,
     ConditionsOption,
     DecimalNumber,
-    DescribingOption,
     F,
     WholeNumber,
     add_options,
+    option,
     option_group,
+    parameter_of,
     was_asked,
 )
 from callpath_modeler.cli.preflight import OutputPath
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.modeling import SearchSpace
+    from callpath_modeler.modeling import Method, SearchSpace
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.readers.base import ColumnChoices
     from callpath_modeler.readers.process_selection import ProcessSelection
@@ -103,7 +110,7 @@ EXPERIMENT = click.argument(
 EXPERIMENT_OR_NONE = click.argument(
     "experiment", nargs=-1, metavar="EXP...", callback=with_standard_input
 )
-FORCE = click.option("--force", is_flag=True, help="Replace the file if it exists.")
+FORCE = option("--force", "Replace the file if it exists.", group=OUTPUT, key=None)
 
 
 A_FILE = click.Path(readable=False, path_type=Path)
@@ -131,7 +138,9 @@ def output_file(
     replaces : whether ``--force`` may replace a folder; None = no folder
     """
     kind = OutputPath(replaces)
-    return click.option("-o", "--output", type=kind, callback=_no_dash, metavar=metavar, help=about)
+    return option(
+        f"-o, --output {metavar}", about, type=kind, callback=_no_dash, group=OUTPUT, key=None
+    )
 
 
 def store_file() -> Callable[[F], F]:
@@ -150,212 +159,205 @@ def _no_dash(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     return None if path == Path("-") else path
 
 
-def _time_column(*names: str) -> Callable[[F], F]:
-    about = "Column of a table with the run time."
-    return click.option(*names, "time_column", cls=DescribingOption, metavar="COLUMN", help=about)
+_of_runs, _of_models = (functools.partial(option, group=group) for group in (RUNS, MODELS))
 
 
-_TIME_COLUMN = _time_column("--time", "--time-column")
+def _time_column(names: str) -> Callable[[F], F]:
+    return _of_runs(
+        f"{names} COLUMN",
+        "Column of a table with the run time.",
+        "time_column",
+        describes=True,
+        example='"wall time (s)"',
+    )
+
+
+_TIME_COLUMN = _time_column("--time, --time-column")
 _LOAD = (
-    click.option(
-        "--where",
+    _of_runs(
+        "--where COND",
+        "Conditions on runs, e.g. 'p>=64,n=30'. Repeat for more: all must hold.",
         cls=ConditionsOption,
-        metavar="COND",
         default="",
-        help="Conditions on runs, e.g. 'p>=64,n=30'. Repeat for more: all must hold.",
+        written=LIST,
+        example='["p>=64", "n=30"]',
     ),
-    click.option(
-        "--case",
-        metavar="NAME",
-        multiple=True,
-        help="Case of runs that differ in words, e.g. 'quick/random'. Repeat for more words: all "
+    _of_runs(
+        "--case NAME",
+        "Case of runs that differ in words, e.g. 'quick/random'. Repeat for more words: all "
         "must hold.",
-    ),
-    click.option(
-        "--ignore",
-        metavar="PATTERN",
         multiple=True,
-        help="Exclude call paths with their subtrees, e.g. '**/MPI_Init'.",
+        example='["quick"]',
     ),
-    click.option(
-        "--hide",
-        metavar="PATTERN",
+    _of_runs(
+        "--ignore PATTERN",
+        "Exclude call paths with their subtrees, e.g. '**/MPI_Init'.",
         multiple=True,
-        help="Fold call paths into their callers, e.g. '**/pthread_*'.",
+        example='["**/MPI_Init"]',
     ),
-    click.option(
+    _of_runs(
+        "--hide PATTERN",
+        "Fold call paths into their callers, e.g. '**/pthread_*'.",
+        multiple=True,
+        example='["**/pthread_*"]',
+    ),
+    _of_runs(
         "--fold",
+        "Join: calls of a function by one caller; direct recursion; single callees with "
+        "callers that take no time.",
         type=click.Choice(["call-sites", "recursion", "chains"]),
         multiple=True,
-        help="Join: calls of a function by one caller; direct recursion; single callees with "
-        "callers that take no time.",
+        example='["call-sites"]',
     ),
-    click.option(
+    _of_runs(
         "--locations",
+        "Statistic over the values of processes. Default: mean.",
         type=click.Choice(["max", "mean", "median", "geomean", "min", "sum", "imbalance"]),
-        help="Statistic over the values of processes. Default: mean.",
     ),
-    click.option(
-        "--ranks",
-        metavar="COND",
-        help="Use these processes only, e.g. 'rank % 4 == 0' or 'rank > 0'.",
-    ),
-    click.option(
-        "--split-ranks",
-        metavar="auto|COND",
+    _of_runs("--ranks COND", "Use these processes only, e.g. 'rank % 4 == 0' or 'rank > 0'."),
+    _of_runs(
+        "--split-ranks auto|COND",
+        "Model groups of processes separately: auto finds them, or 'rank == 0'.",
         multiple=True,
-        help="Model groups of processes separately: auto finds them, or 'rank == 0'.",
     ),
-    click.option(
+    _of_runs(
         "--scaling",
-        cls=DescribingOption,
+        "Default: recognised.",
+        describes=True,
         type=click.Choice(["weak", "strong"]),
-        help="Default: recognised.",
+        key=("experiment", "scaling"),
     ),
-    click.option(
-        "--param",
+    _of_runs(
+        "--param NAME[=SOURCE]",
+        "Source of a parameter: name (or column; default), profile, processes, threads, "
+        "nodes, metadata:KEY, column:TITLE, none.",
         "parameters",
-        cls=DescribingOption,
-        metavar="NAME[=SOURCE]",
+        describes=True,
         multiple=True,
         callback=_every_parameter,
-        help="Source of a parameter: name (or column; default), profile, processes, threads, "
-        "nodes, metadata:KEY, column:TITLE, none.",
+        key=("parameters",),
     ),
-    click.option(
-        "--unit",
+    _of_runs(
+        "--unit METRIC=UNIT",
+        "Unit of a metric whose profiles state none, e.g. time=us.",
         "units",
-        cls=DescribingOption,
-        metavar="METRIC=UNIT",
+        describes=True,
         multiple=True,
-        help="Unit of a metric whose profiles state none, e.g. time=us.",
+        example='["time=us"]',
     ),
-    click.option(
-        "--drop",
-        cls=DescribingOption,
-        metavar="COLUMN",
+    _of_runs(
+        "--drop COLUMN",
+        "Column of a table that is not used.",
+        describes=True,
         multiple=True,
-        help="Column of a table that is not used.",
+        example='["comment"]',
     ),
     _TIME_COLUMN,
-    click.option(
-        "--repetition",
-        cls=DescribingOption,
-        metavar="COLUMN",
-        help="Column of a table that tells repetitions apart.",
+    _of_runs(
+        "--repetition COLUMN",
+        "Column of a table that tells repetitions apart.",
+        describes=True,
+        example='"trial"',
     ),
-    click.option(
-        "--define",
-        cls=DescribingOption,
-        metavar="NAME=FORMULA",
+    _of_runs(
+        "--define NAME=FORMULA",
+        "Metric by a formula of others, e.g. 'ipc = instructions / cycles'.",
+        describes=True,
         multiple=True,
-        help="Metric by a formula of others, e.g. 'ipc = instructions / cycles'.",
+        example='["ipc = instructions / cycles"]',
     ),
-    click.option(
-        "--name",
-        "pattern",
-        cls=DescribingOption,
-        metavar="PATTERN",
-        help="Run names: 'app.p{p}.n{n}.r{rep}'.",
+    _of_runs(
+        "--name PATTERN",
+        "Run names: 'app.p{p}.n{n}.r{rep}'.",
+        "name_pattern",
+        describes=True,
+        key=("experiment", "name"),
     ),
-    click.option(
-        "--reader",
-        metavar="NAME",
-        help="Reader, or FILE.py with a reader. Default: recognised.",
-    ),
-    click.option("--strict", is_flag=True, help="Stop at the first profile that cannot be used."),
+    _of_runs("--reader NAME", "Reader, or FILE.py with a reader. Default: recognised."),
+    _of_runs("--strict", "Stop at the first profile that cannot be used."),
 )
 _PRUNING = frozenset({"--ignore", "--hide"})
-_JOBS = click.option(
-    "-j",
-    "--jobs",
+_JOBS = _of_runs(
+    "-j, --jobs N",
+    "Number of processes that read and model; 0: one for each processor.",
     type=WholeNumber(0),
-    metavar="N",
     default=1,
-    show_default=True,
-    help="Number of processes that read and model; 0: one for each processor.",
 )
-_EXECUTOR = click.option(
-    "--executor",
-    metavar="NAME",
+_EXECUTOR = _of_runs(
+    "--executor NAME",
+    "Workers on other nodes instead: mpi, or dask:ADDRESS of a scheduler.",
     is_eager=True,
     callback=_connected,
-    help="Workers on other nodes instead: mpi, or dask:ADDRESS of a scheduler.",
 )
 _METRIC = (
-    click.option(
-        *("-m", "--metric"),
-        cls=DescribingOption,
-        metavar="NAME",
-        help="Metric. Default: the run time.",
-    ),
-    click.option("-i", "--inclusive", is_flag=True, help="Use inclusive values."),
-    click.option(
-        "-e",
-        "--exclusive",
-        is_flag=True,
-        help="Use exclusive values. Default, except in call trees.",
-    ),
+    option("-m, --metric NAME", "Metric. Default: the run time.", describes=True, example='"time"'),
+    option("-i, --inclusive", "Use inclusive values."),
+    option("-e, --exclusive", "Use exclusive values. Default, except in call trees."),
 )
-_PREDICTED = click.option(
-    "--predicted", is_flag=True, help="Use predictions even if the target was measured."
-)
+_PREDICTED = option("--predicted", "Use predictions even if the target was measured.", key=None)
 _SCALE = (
-    click.option("--target", metavar="P", help="Scale: a number, or inf for growth alone."),
-    click.option(
-        "--at", metavar="p=P,...", help="Target by name, with values of other parameters."
+    option(
+        "--target P", "Scale: a number, or inf for growth alone.", written=NUMBER, example="4096"
+    ),
+    option(
+        "--at p=P,...",
+        "Target by name, with values of other parameters.",
+        written=TABLE,
+        example="{ p = 4096 }",
     ),
 )
-_PAIR = click.option(
-    "--pair",
-    "pairs",
-    metavar="P,Q",
-    multiple=True,
-    help="Compare measured values at two scales, e.g. 8,128, without models. Repeat for more "
+_PAIR = option(
+    "--pair P,Q",
+    "Compare measured values at two scales, e.g. 8,128, without models. Repeat for more "
     "columns. With --target: columns beside the predictions.",
+    "pairs",
+    multiple=True,
+    key=None,
 )
 _ASK = (*_SCALE, *_METRIC)
-PARAMETER = click.option("--parameter", metavar="NAME", help="Parameter to scale in. Default: p.")
-AGGREGATE = click.option(
+PARAMETER = _of_models("--parameter NAME", "Parameter to scale in. Default: p.")
+AGGREGATE = _of_models(
     "--aggregate",
+    "Statistic over repetitions. Only means of call paths add up to the mean run.",
     type=click.Choice(["mean", "median", "trimmed", "midrange", "first-quartile", "min"]),
     default="mean",
-    show_default=True,
-    help="Statistic over repetitions. Only means of call paths add up to the mean run.",
 )
 _FIT = (
     PARAMETER,
-    click.option(
+    _of_models(
         "--method",
+        "Probabilities of all hypotheses, or one hypothesis by cross-validation.",
         type=click.Choice(["mixture", "classic"]),
         default="mixture",
-        show_default=True,
-        help="Probabilities of all hypotheses, or one hypothesis by cross-validation.",
     ),
     AGGREGATE,
-    click.option(
-        "--confidence",
+    _of_models(
+        "--confidence LEVEL",
+        "Probability that a band holds the value.",
         type=DecimalNumber(0, 1, min_open=True, max_open=True),
         default=0.95,
-        show_default=True,
-        help="Probability that a band holds the value.",
     ),
-    click.option("--exponents", metavar="LIST", help="Exponents I, e.g. '0,1/4,1/2,1,3/2,2'."),
-    click.option(
-        "--exponential",
-        metavar="LIST",
-        help="Rates of 2^(rate x), e.g. '1/2,1', for parameters of algorithms. Default: none.",
+    _of_models(
+        "--exponents LIST",
+        "Exponents I, e.g. '0,1/4,1/2,1,3/2,2'.",
+        written=LIST,
+        example='["0", "1/2", "1"]',
     ),
-    click.option("--logs", metavar="LIST", help="Exponents J of log2, e.g. '0,1,2'."),
-    click.option(
-        "--terms",
+    _of_models(
+        "--exponential LIST",
+        "Rates of 2^(rate x), e.g. '1/2,1', for parameters of algorithms. Default: none.",
+        written=LIST,
+    ),
+    _of_models("--logs LIST", "Exponents J of log2, e.g. '0,1,2'.", written=LIST, example="[0, 1]"),
+    _of_models(
+        "--terms N",
+        "Largest number of terms. Default: 2, the limit of mixture; classic: 5.",
         type=WholeNumber(1, 9),
-        help="Largest number of terms. Default: 2, the limit of mixture; classic: 5.",
     ),
-    click.option(
-        "--folds",
+    _of_models(
+        "--folds N",
+        "Folds of the classic cross-validation. Default: leave one out.",
         type=WholeNumber(2),
-        help="Folds of the classic cross-validation. Default: leave one out.",
     ),
 )
 
@@ -413,7 +415,7 @@ def metric_options(command: F) -> F:
 def model_names() -> frozenset[str]:
     """Return the long names of `model_options`."""
     options = (*_SCALE, _METRIC[0], *_FIT)
-    return frozenset(_parameter(option).opts[-1] for option in options)
+    return frozenset(parameter_of(each).opts[-1] for each in options)
 
 
 def shared_names() -> frozenset[str]:
@@ -422,40 +424,24 @@ def shared_names() -> frozenset[str]:
     They include ``--predicted``, which only commands with costs at a target know.
     """
     options = (*_ASK, _PREDICTED, _PAIR, *_LOAD, *_FIT)
-    return frozenset(name for option in options for name in _parameter(option).opts)
-
-
-def _parameter(option: Callable[..., Any]) -> click.Parameter:
-    """Return the parameter that an option decorator adds."""
-
-    def bare() -> None: ...
-
-    parameter: click.Parameter = option(bare).__click_params__[0]
-    return parameter
+    return frozenset(name for each in options for name in parameter_of(each).opts)
 
 
 def _make_load(
     *,
-    where: str,
-    case: tuple[str, ...],
-    ignore: tuple[str, ...],
-    hide: tuple[str, ...],
-    fold: tuple[str, ...],
-    locations: str | None,
-    ranks: str | None,
-    split_ranks: tuple[str, ...],
-    scaling: str | None,
     parameters: tuple[str, ...],
     units: tuple[str, ...],
     drop: tuple[str, ...],
     time_column: str | None,
     repetition: str | None,
-    define: tuple[str, ...],
-    pattern: str | None,
-    reader: str | None,
+    locations: str | None,
+    scaling: str | None,
+    ranks: str | None,
+    split_ranks: tuple[str, ...],
     strict: bool,
     jobs: int,
     executor: Executor | None,
+    **of_runs: Any,
 ) -> LoadOptions:
     from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.experiment import Scaling
@@ -485,13 +471,7 @@ def _make_load(
         jobs=jobs,
         executor=executor,
     )
-    return LoadOptions(
-        *(read, where, ignore, hide, fold, pattern, reader),
-        preset=_preset(),
-        beside=beside,
-        define=define,
-        case=case,
-    )
+    return LoadOptions(read, preset=_preset(), beside=beside, **of_runs)
 
 
 def _processes(ranks: str | None, split: tuple[str, ...]) -> ProcessSelection | None:
@@ -590,7 +570,7 @@ def _with_study(command: F) -> F:
 
 def _asking(command: F, options: tuple[Callable[[F], F], ...]) -> F:
     """Add options whose names are fields of `Question`; they arrive as ``question``."""
-    names = [str(_parameter(option).name) for option in options]
+    names = [str(parameter_of(each).name) for each in options]
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -617,34 +597,28 @@ def _asking(command: F, options: tuple[Callable[[F], F], ...]) -> F:
 
 def _make_fit(
     *,
-    parameter: str | None,
-    method: str,
-    aggregate: str,
-    confidence: float,
+    method: Method,
     exponents: str | None,
     exponential: str | None,
     logs: str | None,
     terms: int | None,
-    folds: int | None,
+    **of_models: Any,
 ) -> FitOptions:
     from callpath_modeler.pipeline import FitOptions
 
     # A command that only reads models has no such options.
     workers = click.get_current_context().params
     return FitOptions(
-        parameter=parameter,
-        method=method,  # type: ignore[arg-type] # click allows no other
+        method=method,
         space=_space(method, exponents, exponential, logs, terms),
-        folds=folds,
-        aggregate=aggregate,  # type: ignore[arg-type] # click allows no other
-        confidence=confidence,
         jobs=workers.get("jobs", 1),
         executor=workers.get("executor"),
+        **of_models,
     )
 
 
 def _space(
-    method: str,
+    method: Method,
     exponents: str | None,
     exponential: str | None,
     logs: str | None,
@@ -658,7 +632,7 @@ def _space(
     from callpath_modeler.modeling import SearchSpace, default_space
     from callpath_modeler.modeling.terms import as_exponent
 
-    default = default_space(method)  # type: ignore[arg-type] # click allows no other
+    default = default_space(method)
     if method != "classic" and terms is not None and terms > default.max_terms:
         raise UsageError(
             f"--terms {terms}: the mixture method has models of up to {default.max_terms} terms",

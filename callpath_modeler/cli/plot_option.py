@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import RESULT
 
 if TYPE_CHECKING:
@@ -37,12 +38,13 @@ def _import_matplotlib() -> None:
         import matplotlib as mpl  # noqa: F401 - for its effect
 
 
-PLOT = click.option(
-    "--plot",
+PLOT = option(
+    "--plot FILE",
+    "Draw it as well: FILE ends in .pdf, .svg or .png.",
     type=RESULT,
     callback=_checked,
-    metavar="FILE",
-    help="Draw it as well: FILE ends in .pdf, .svg or .png.",
+    group=OUTPUT,
+    key=None,
 )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from callpath_modeler.cli.option_groups import option_sections
 from callpath_modeler.errors import CallpathModelerError, OutputError, reason_of
 
 
@@ -115,7 +116,18 @@ class OutputPath(click.Path):
 
 
 class CheckedCommand(click.Command):
-    """A command that refuses what it can before it begins."""
+    """A command that refuses what it can before it begins, and whose help groups its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in groups."""
+        for heading, records in option_sections(self, ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+        if ctx.parent is not None:
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"The options of `{ctx.find_root().info_name} --help`, such as -q, apply as well."
+            )
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the options and run the command."""

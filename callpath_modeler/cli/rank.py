@@ -20,6 +20,7 @@ from callpath_modeler.cli.expectation_option import (
 )
 from callpath_modeler.cli.history_options import BandCorrection, HistoryRequest, history_options
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import OUTPUT, RUNS, option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -32,7 +33,6 @@ from callpath_modeler.cli.render import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
     TableRequest,
     table_options,
-    table_output_options,
 )
 from callpath_modeler.errors import CallpathModelerError, UsageError
 
@@ -61,35 +61,36 @@ the largest run on. It has at most three marks if no run was repeated.
 
 @click.command("rank", cls=Configured)
 @EXPERIMENT
-@click.option(
+@option(
     "--by",
-    type=click.Choice(["value", "growth", "loss", "share"]),
-    help="Order: value at the target, growth, cost beyond the ideal, or growth of the share. "
+    "Order: value at the target, growth, cost beyond the ideal, or growth of the share. "
     "Default: value, or loss between two scales.",
+    type=click.Choice(["value", "growth", "loss", "share"]),
 )
-@click.option(
-    "--select", metavar="PATTERN", help="Show call paths that match, e.g. 'main/**/MPI_*'."
+@option(
+    "--select PATTERN",
+    "Show call paths that match, e.g. 'main/**/MPI_*'.",
+    example='"main/**/MPI_*"',
 )
-@click.option(
-    "--group-by",
-    metavar="NAME",
-    help="Rank the runs separately for each value of a metadata key or parameter.",
+@option(
+    "--group-by NAME",
+    "Rank the runs separately for each value of a metadata key or parameter.",
+    group=RUNS,
 )
 @table_options
 @PLOT
-@click.option("--explain-trust", is_flag=True, help="Explain the marks of trust.")
+@option("--explain-trust", "Explain the marks of trust.", group=OUTPUT, key=None)
 @EXPECT
-@click.option(
-    "--verify",
+@option(
+    "--verify RUNS",
+    "Compare the predictions with these runs at the target, which the models have not seen.",
     type=A_FILE,
     callback=one_with_standard_input,
-    metavar="RUNS",
-    help="Compare the predictions with these runs at the target, which the models have not seen.",
+    key=None,
 )
 @history_options
 @target_options
 @study_options
-@table_output_options
 @click.pass_obj
 def command(
     console: Console,

@@ -11,6 +11,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_VERDICTS, check_ranking
 from callpath_modeler.cli.invocations import invocation_of
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -27,33 +28,30 @@ if TYPE_CHECKING:
     from callpath_modeler.study import Study
 
 
-@click.command("refine", cls=Configured)
+@click.command("refine", cls=Configured, apart=("metric",))
 @EXPERIMENT
 @output_file("Write the filter for Score-P. Default: only the table.")
 @FORCE
-@click.option(
-    "--visit-cost",
-    metavar="LOW,HIGH",
+@option(
+    "--visit-cost LOW,HIGH",
+    "Range of the cost of entering and leaving an instrumented function.",
     default="0.1us,1us",
-    show_default=True,
-    help="Range of the cost of entering and leaving an instrumented function.",
 )
-@click.option(
-    "-n",
-    "--top",
+@option(
+    "-n, --top N",
+    "Largest number of rows of each table, or all. Default: 10.",
     type=NUMBER_OF_ROWS,
-    metavar="N",
-    help="Largest number of rows of each table, or all. Default: 10.",
+    group=OUTPUT,
 )
-@click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal.")
-@click.option(
-    "-f",
-    "--format",
+@option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT)
+@option(
+    "-f, --format",
+    "Format of the table on standard output.",
     "format_",
     type=click.Choice([form for form in FORMATS if form != "parquet"]),
     default=TABLE,
-    show_default=True,
-    help="Format of the table on standard output.",
+    group=OUTPUT,
+    key=None,
 )
 @EXPECT_VERDICTS
 @model_options

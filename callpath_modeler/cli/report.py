@@ -19,7 +19,7 @@ from callpath_modeler.cli.expectation_option import (
     with_expectation,
 )
 from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.option_groups import WholeNumber, was_asked
+from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -49,14 +49,13 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 @EXPERIMENT
 @output_file("File of the page.", "FILE.html")
 @FORCE
-@click.option(
-    "-n",
-    "--top",
+@option(
+    "-n, --top N",
+    "Number of call paths with charts.",
     type=WholeNumber(1),
-    metavar="N",
     default=_CARDS,
-    show_default=True,
-    help="Number of call paths with charts.",
+    group=OUTPUT,
+    key=None,
 )
 @EXPECT
 @target_options
@@ -186,9 +185,9 @@ def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fit
     experiment, again = fitted.experiment, with_expectation(ctx, invocation_of(ctx), fitted)
     everything = unset(ctx, "by", "select", "top")
     words = []
-    for name, option in (("top", "--top"), ("expect", "--expect")):
+    for name, spelling in (("top", "--top"), ("expect", "--expect")):
         if was_asked(ctx, name) and not (name == "expect" and again.expected):
-            words.append(shell_words([option, str(ctx.params[name])]))
+            words.append(shell_words([spelling, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]
     paths = dict.fromkeys(run.source for run in experiment.runs)
     if store.is_stored(Path(sources[0])):

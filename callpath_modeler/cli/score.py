@@ -12,14 +12,13 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
-from callpath_modeler.cli.option_groups import DescribingOption
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import load_options, with_standard_input
 from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import (
     HTML,
     TableRequest,
     answer_writer,
-    table_options,
     table_or_page_options,
 )
 from callpath_modeler.errors import DataError
@@ -31,14 +30,13 @@ if TYPE_CHECKING:
 @click.command("score", cls=Configured)
 @STORE
 @click.argument("experiment", nargs=-1, metavar="[RUNS]...", callback=with_standard_input)
-@click.option(
-    *("-m", "--metric"),
-    cls=DescribingOption,
-    metavar="NAME",
-    help="Metric. Default: that of the newest one.",
+@option(
+    "-m, --metric NAME",
+    "Metric. Default: that of the newest one.",
+    describes=True,
+    example='"time"',
 )
 @LABELS
-@table_options
 @load_options
 @table_or_page_options
 @click.pass_obj

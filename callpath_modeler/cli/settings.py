@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import click
 
 from callpath_modeler import config
 from callpath_modeler.cli.default_group import DefaultGroup
-from callpath_modeler.cli.option_groups import DescribingOption, WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber, key_of
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
@@ -21,86 +21,26 @@ if TYPE_CHECKING:
 PREFIX = "CPMODEL"
 """Prefix of the names of all environment variables."""
 
-ELSEWHERE: Mapping[str, Place] = {
-    "name": (config.EXPERIMENT, "name"),
-    "scaling": (config.EXPERIMENT, "scaling"),
-    "param": (config.PARAMETERS,),
-}
-"""Options that describe the runs, which have their own tables."""
-
-_OF_ONE_RUN = frozenset({
-    "compare",
-    "help", "version", "config", "verify", "write_manifest", "diagnostics", "explain_trust",
-    "explain",
-    "advise", "output", "force", "format", "columns", "no_header", "junit", "what",
-    "pair", "base", "shard", "matrix", "group", "depth", "zoom", "filter", "open", "close", "lines",
-    "reverse", "predicted", "application", "plot", "color_by", "per_process", "web", "port",
-    "remember", "calibrated", "label",
-})  # fmt: skip
-"""Options that only make sense for one call of a command."""
-
-_APART: Mapping[str, frozenset[str]] = {
-    "fit": frozenset({"metric"}),  # which models are kept
-    "merge": frozenset({"metric"}),
-    "refine": frozenset({"metric"}),  # filters are about time
-    # Where measured values are held; a further pair; expected costs without verdicts.
-    "excess": frozenset({"at", "target", "expect"}),
-    "views": frozenset({"expect"}),
-    "show": frozenset({"expect"}),
-    "browse": frozenset({"expect"}),
-    "check": frozenset({"target", "at", "metric", "inclusive", "exclusive"}),  # FILE.toml says it
-    "baseline": frozenset({"inclusive", "exclusive", "top"}),  # what expectations are written
-    "report": frozenset({"top"}),  # charts
-    "why": frozenset({"metric", "inclusive", "exclusive"}),  # causes are of exclusive times
-    "guidelines": frozenset({"fail_on"}),  # verdicts
-    "guidelines_diff": frozenset({"fail_on"}),  # changes of verdicts
-}
-"""Options that mean something else in one command, where files do not set them."""
-
-_NUMBERS = frozenset({"target", "min_share", "cover", "margin", "tolerance"})
-_LISTS = frozenset({"where", "exponents", "exponential", "logs", "fail_on", "ignore_findings"})
-_TABLES = frozenset({"at"})
-_EXAMPLES = {
-    "case": '["quick"]',
-    "at": "{ p = 4096 }",
-    "define": '["ipc = instructions / cycles"]',
-    "drop": '["comment"]',
-    "exponents": '["0", "1/2", "1"]',
-    "fold": '["call-sites"]',
-    "hide": '["**/pthread_*"]',
-    "ignore": '["**/MPI_Init"]',
-    "ignore_findings": '["CPM203"]',
-    "logs": "[0, 1]",
-    "metric": '"time"',
-    "repetition": '"trial"',
-    "select": '"main/**/MPI_*"',
-    "source_path": '["/build/app=/home/me/app"]',
-    "target": "4096",
-    "time_column": '"wall time (s)"',
-    "unit": '["time=us"]',
-    "where": '["p>=64", "n=30"]',
-    "rule": '["Allgather <= Gather + Bcast(p*m)"]',
-}
 _SIMILAR = 0.75
 """Similarity, of at most 1, from which a variable is proposed as a correction."""
 
 
-def key_of(parameter: click.Parameter) -> str:
-    """Return the name of an option in a file, or "" if it has no long name."""
-    names = [name for name in parameter.opts if name.startswith("--")]
-    return names[-1].removeprefix("--").replace("-", "_") if names else ""
+def place_of(option: click.Parameter) -> Place:
+    """Return table and key of an option in a file; () = files do not set it."""
+    key = getattr(option, "key", ()) if option.expose_value else None  # --help and --version
+    return () if key is None else key or (config.DEFAULTS, key_of(option))
 
 
 def settable(command: click.Command) -> Mapping[str, click.Option]:
     """Return the options of a command that files and variables can set, by key."""
-    apart = _APART.get(command.name or "", frozenset()) | _OF_ONE_RUN
+    apart = getattr(command, "apart", ())
     options = ((key_of(each), each) for each in command.params if isinstance(each, click.Option))
-    return {key: option for key, option in options if key and key not in apart}
+    return {key: option for key, option in options if key and key not in apart and place_of(option)}
 
 
 def describes(option: click.Parameter) -> bool:
     """Return whether an option describes the data; every other option decides."""
-    return isinstance(option, DescribingOption)
+    return getattr(option, "describes", False)
 
 
 def catalogue(root: click.Context) -> dict[str, click.Option]:
@@ -153,29 +93,30 @@ def variables_of(command: click.Command) -> set[str]:
     return found
 
 
-def form_of(options: Mapping[str, click.Option], commands: Iterable[str]) -> TomlFormat[Any]:
+def form_of(root: click.Context, options: Mapping[str, click.Option]) -> TomlFormat[Any]:
     """Return the allowed content of configuration files.
 
     Parameters
     ----------
+    root : context of the program, whose commands are not tables
     options : options by key
-    commands : names of all commands, which are not tables
     """
     import msgspec
 
-    fields = [(key, _type_of(key, option), None) for key, option in options.items()
-              if key not in ELSEWHERE]  # fmt: skip
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else ()
+    fields = [(key, _type_of(option), None) for key, option in options.items()
+              if place_of(option)[0] == config.DEFAULTS]  # fmt: skip
     defaults = msgspec.defstruct("Defaults", fields, forbid_unknown_fields=True, frozen=True)
+    of_one_run = [key_of(each) for command in (root.command, *commands_of(root))
+                  for each in command.get_params(root) if not place_of(each)]  # fmt: skip
     homes = dict.fromkeys(commands, "options of all commands belong to [defaults]")
-    homes |= dict.fromkeys(_OF_ONE_RUN, "it is an option of the command line only")
-    homes |= dict.fromkeys(options, "it belongs to [defaults]")
-    homes |= {key: f"it belongs to [{place[0]}]" for key, place in ELSEWHERE.items()}
-    examples = {key: f"{key} = {_EXAMPLES.get(key) or _example(option)}"
-                for key, option in options.items()}  # fmt: skip
+    homes |= dict.fromkeys(of_one_run, "it is an option of the command line only")
+    homes |= {key: f"it belongs to [{place_of(option)[0]}]" for key, option in options.items()}
+    examples = {key: f"{key} = {_example(option)}" for key, option in options.items()}
     return config.format_of(defaults, examples, homes)
 
 
-def _type_of(key: str, option: click.Option) -> Any:
+def _type_of(option: click.Option) -> Any:
     """Return the type of values in a file."""
     if option.is_flag or option.multiple:
         return bool if option.is_flag else list[str]
@@ -184,14 +125,12 @@ def _type_of(key: str, option: click.Option) -> Any:
         return int if type(option.type) is WholeNumber else int | str
     if isinstance(option.type, click.types.FloatParamType):
         return float
-    if key in _TABLES:
-        return str | dict[str, int | float]
-    if key in _LISTS:
-        return str | list[str | int | float]
-    return str | int | float if key in _NUMBERS else str
+    return getattr(option, "written", str)
 
 
 def _example(option: click.Option) -> str:
+    if example := getattr(option, "example", ""):
+        return str(example)
     if option.is_flag:
         return "true"
     if isinstance(option.type, click.Choice):

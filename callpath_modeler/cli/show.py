@@ -12,6 +12,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS
 from callpath_modeler.cli.one_call_path import row_of, rows_of
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     study_options,
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 @click.command("show", cls=Configured)
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
-@click.option("--linear", is_flag=True, help="Linear axes instead of logarithmic ones.")
-@click.option(
+@option("--linear", "Linear axes instead of logarithmic ones.", group=OUTPUT)
+@option(
     "--per-process",
-    is_flag=True,
-    help="Show the measured value of each process, and outlying ranks. CALLPATH may match several "
+    "Show the measured value of each process, and outlying ranks. CALLPATH may match several "
     "call paths; their values are summed.",
+    key=None,
 )
 @PLOT
 @EXPECT_COSTS

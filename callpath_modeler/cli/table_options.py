@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
 
-from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group
+from callpath_modeler.cli.option_groups import (
+    OUTPUT,
+    F,
+    WholeNumber,
+    option,
+    option_group,
+)
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.layout import TextStyle
@@ -41,27 +48,27 @@ class _NumberOrAll(WholeNumber):
 NUMBER_OF_ROWS = _NumberOrAll(1)
 
 _TABLE = (
-    click.option(
-        "-n",
-        "--top",
-        type=NUMBER_OF_ROWS,
-        metavar="N",
-        help="Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
+    option(
+        "-n, --top N",
+        "Number of rows, or all; in a view, on every level. Default: rank fits the terminal; "
         "10 in other tables, files and pipes; else all.",
+        type=NUMBER_OF_ROWS,
+        group=OUTPUT,
     ),
-    click.option("--columns", metavar="A,B", help="Columns, in all formats except table."),
-    click.option("--no-header", is_flag=True, help="Omit the header row of csv and tsv."),
-    click.option("--wide", is_flag=True, help="Full names, even on a narrow terminal."),
+    option("--columns A,B", "Columns, in all formats except table.", group=OUTPUT, key=None),
+    option("--no-header", "Omit the header row of csv and tsv.", group=OUTPUT, key=None),
+    option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT),
 )
 
 
 def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
-    form = click.option(
-        "-f",
-        "--format",
+    form = option(
+        "-f, --format",
+        "Default: by the suffix of -o, else table.",
         "format_",
         type=click.Choice(formats),
-        help="Default: by the suffix of -o, else table.",
+        group=OUTPUT,
+        key=None,
     )
     return form, output_file("Write to a file."), FORCE
 
@@ -200,47 +207,33 @@ def output_options(command: F) -> F:
     return option_group(command, _output(), "output", _make_output)
 
 
-def table_options(command: F) -> F:
-    """Add the options for the size of a table.
+def table_options(command: F, output: Sequence[Callable[[F], F]] | None = None) -> F:
+    """Add the options of a table and its output; they arrive as a `TableRequest`, ``table``.
 
-    Together with those of `table_output_options`, they arrive as a `TableRequest`, ``table``.
+    Parameters
+    ----------
+    command : the command
+    output : format, file and ``--force``; None = the usual ones
     """
-    return option_group(command, _TABLE, "table", _make_table)
-
-
-def table_output_options(command: F) -> F:
-    """Add the options for the output of a command with `table_options`."""
-    return add_options(command, _output())
+    return option_group(command, (*_TABLE, *(output or _output())), "table", _make_table)
 
 
 def table_or_page_options(command: F) -> F:
-    """Add the options for the output of a command with `table_options` that can write a page."""
-    return add_options(command, _output((*FORMATS, HTML)))
+    """Add `table_options` of a command that can write a page."""
+    options = (*_TABLE, *_output((*FORMATS, HTML)))
+    return option_group(command, options, "table", partial(_make_table, has_page=True))
 
 
-def _make_output(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
-    return OutputRequest(format_, output, force)
+def _make_output(
+    *, format_: str | None, output: Path | None, force: bool, has_page: bool = False
+) -> OutputRequest:
+    return OutputRequest(format_, output, force, has_page)
 
 
 def _make_table(
-    *,
-    top: int | None,
-    columns: str | None,
-    no_header: bool,
-    wide: bool,
-    format_: str | None,
-    output: Path | None,
-    force: bool,
+    *, top: int | None, columns: str | None, no_header: bool, wide: bool, **output: Any
 ) -> TableRequest:
-    has_page = _has_page(click.get_current_context().command)
-    made = OutputRequest(format_, output, force, has_page)
-    return TableRequest(made, top, columns, not no_header, wide)
-
-
-def _has_page(command: click.Command) -> bool:
-    """Return whether a command can write a page."""
-    forms = (each.type for each in command.params if each.name == "format_")
-    return any(HTML in getattr(form, "choices", ()) for form in forms)
+    return TableRequest(_make_output(**output), top, columns, not no_header, wide)
 
 
 def _picked(content: Table, names: Sequence[str]) -> Table:

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
 
 
 @click.command("trust")
 @click.argument("directories", nargs=-1, metavar="[DIR]...", type=click.Path(readable=False))
-@click.option("--remove", is_flag=True, help="Trust these directories no longer.")
+@option("--remove", "Trust these directories no longer.")
 @click.pass_context
 def command(ctx: click.Context, /, *, directories: tuple[str, ...], remove: bool) -> None:
     """Let the cpmodel.toml of a directory decide, e.g. exclude call paths; list such directories.

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, WholeNumber, add_options, option_group, was_asked
+from callpath_modeler.cli.option_groups import (
+    NUMBER,
+    F,
+    WholeNumber,
+    add_options,
+    option,
+    option_group,
+    was_asked,
+)
 from callpath_modeler.cli.options import refuse_both, with_standard_input
 from callpath_modeler.errors import UsageError
 from callpath_modeler.numerals import decimal_of
@@ -18,61 +26,58 @@ if TYPE_CHECKING:
 _TOP_OF_A_TABLE = 10
 
 _VIEW = (
-    click.option(
+    option(
         "--view",
+        "Callers with callees; functions with callers; functions only.",
         type=click.Choice(["top-down", "bottom-up", "flat"]),
         default="top-down",
-        show_default=True,
-        help="Callers with callees; functions with callers; functions only.",
     ),
-    click.option(
-        "--group",
-        metavar="A,B",
-        help="Levels of the flat view: paradigm, module, file, region. Default: region.",
+    option(
+        "--group A,B",
+        "Levels of the flat view: paradigm, module, file, region. Default: region.",
+        key=None,
     ),
-    click.option("--depth", type=WholeNumber(1), metavar="N", help="Number of levels."),
-    click.option(
-        "--min-share",
-        metavar="SHARE",
-        help="Smaller shares have a common line. Default: 1% in a table, else 0.",
+    option("--depth N", "Number of levels.", type=WholeNumber(1), key=None),
+    option(
+        "--min-share SHARE",
+        "Smaller shares have a common line. Default: 1% in a table, else 0.",
+        written=NUMBER,
     ),
-    click.option("--zoom", metavar="PATH", default="", help="Start at this node of the view."),
-    click.option(
-        "--filter",
+    option("--zoom PATH", "Start at this node of the view.", default="", key=None),
+    option(
+        "--filter PATTERN",
+        "Show call paths that match, e.g. '**/MPI_*'; the others share lines.",
         "keep",
-        metavar="PATTERN",
         default="",
-        help="Show call paths that match, e.g. '**/MPI_*'; the others share lines.",
+        key=None,
     ),
-    click.option(
-        "--open",
+    option(
+        "--open PATH",
+        "Open the tree down to this node; PATH/** also opens its subtree.",
         "opened",
-        metavar="PATH",
         multiple=True,
-        help="Open the tree down to this node; PATH/** also opens its subtree.",
+        key=None,
     ),
-    click.option(
-        "--close", "closed", metavar="PATH", multiple=True, help="Hide the subtree of this node."
-    ),
-    click.option(
-        "--lines",
+    option("--close PATH", "Hide the subtree of this node.", "closed", multiple=True, key=None),
+    option(
+        "--lines N",
+        "Number of lines from which nothing is opened.",
         "most",
         type=WholeNumber(1),
-        metavar="N",
-        help="Number of lines from which nothing is opened.",
+        key=None,
     ),
 )
 _ORDERS = ("value", "measured", "high", "excess", "growth", "trust", "name")
 _ORDERS_OF_TWO = ("difference", "ratio", "new", "base")
 _SORT = (
-    click.option(
+    option(
         "--sort",
-        type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
-        help="Order of siblings; high is the upper limit of the band; difference, ratio, new and "
+        "Order of siblings; high is the upper limit of the band; difference, ratio, new and "
         "base are for views --compare. Default: value; excess between two scales; difference of "
         "two experiments.",
+        type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
     ),
-    click.option("--reverse", is_flag=True, help="Reverse the order: smallest first."),
+    option("--reverse", "Reverse the order: smallest first.", key=None),
 )
 
 
@@ -81,13 +86,13 @@ def _other(ctx: click.Context, option: click.Parameter, given: str) -> str:
     return with_standard_input(ctx, option, (given,))[0]
 
 
-COMPARE = click.option(
-    "--compare",
+COMPARE = option(
+    "--compare BASE",
+    "Show an earlier experiment beside this one, in one tree.",
     "other",
     callback=_other,
-    metavar="BASE",
     default="",
-    help="Show an earlier experiment beside this one, in one tree.",
+    key=None,
 )
 """The option of views of two experiments."""
 
@@ -135,16 +140,7 @@ def chosen_order(ctx: click.Context, *, is_pair: bool) -> Sort | None:
 
 
 def _make_view(
-    *,
-    view: str,
-    group: str | None,
-    depth: int | None,
-    min_share: str | None,
-    zoom: str,
-    keep: str,
-    opened: tuple[str, ...],
-    closed: tuple[str, ...],
-    most: int | None,
+    *, view: str, group: str | None, min_share: str | None, **same: Any
 ) -> Callable[[str, int | None, bool, bool], ViewRequest]:
     from callpath_modeler.profile.groups import Grouping
     from callpath_modeler.profile.view_request import ViewRequest
@@ -170,14 +166,9 @@ def _make_view(
             kind=kind,
             by=by,
             inclusive=order,
-            depth=depth,
             top=first,
             least=parse_share(share, "--min-share"),
-            zoom=zoom,
-            keep=keep,
-            opened=opened,
-            closed=closed,
-            most=most,
+            **same,
         )
 
     return view_request

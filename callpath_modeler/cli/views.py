@@ -26,7 +26,6 @@ from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
     table_options,
-    table_output_options,
 )
 from callpath_modeler.cli.view_options import (
     COMPARE,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 @EXPECT_COSTS
 @target_options
 @study_options
-@table_output_options
 @click.pass_obj
 def command(
     console: Console,

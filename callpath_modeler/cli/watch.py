@@ -18,7 +18,15 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.history_options import HISTORY_TO_WRITE, LABELS, STORE, labels_of
-from callpath_modeler.cli.option_groups import DecimalNumber, F, WholeNumber, option_group
+from callpath_modeler.cli.option_groups import (
+    MODELS,
+    OUTPUT,
+    DecimalNumber,
+    F,
+    WholeNumber,
+    option,
+    option_group,
+)
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -51,29 +59,25 @@ _LARGEST_LIST = 4_000_000
 
 _HISTORY = (
     LABELS,
-    click.option("-m", "--metric", metavar="NAME", help="Metric. Default: that of the newest."),
-    click.option("--target", metavar="P", help="A further scale. Default: that of predictions."),
-    click.option(
-        "--last", type=WholeNumber(1), metavar="N", help="Judge the newest N records only."
-    ),
-    click.option(
+    option("-m, --metric NAME", "Metric. Default: that of the newest."),
+    option("--target P", "A further scale. Default: that of predictions."),
+    option("--last N", "Judge the newest N records only.", type=WholeNumber(1)),
+    option(
         "--false-alarms",
+        "Probability of any false alarm in the whole history, for all commits and call paths.",
         type=DecimalNumber(0, 1, min_open=True, max_open=True),
         default=0.05,
-        show_default=True,
-        help="Probability of any false alarm in the whole history, for all commits and call paths.",
     ),
-    click.option(
-        "--accept",
-        metavar="COMMIT",
-        help="Accept all changes up to this commit: they are listed, but nothing fails.",
+    option(
+        "--accept COMMIT",
+        "Accept all changes up to this commit: they are listed, but nothing fails.",
     ),
-    click.option(
-        "--control",
-        metavar="PATTERN",
-        multiple=True,
-        help="Call paths that did not change, without their callees, e.g. '**/kernel_*'. A change "
+    option(
+        "--control PATTERN",
+        "Call paths that did not change, without their callees, e.g. '**/kernel_*'. A change "
         "of all of them comes from the machine. Other call paths are compared relative to them.",
+        multiple=True,
+        group=MODELS,
     ),
 )
 
@@ -134,12 +138,11 @@ def command() -> None:
 @click.command("watch_add", cls=Configured)
 @HISTORY_TO_WRITE
 @EXPERIMENT
-@click.option("--commit", required=True, metavar="ID", help="Name of the commit that was run.")
-@click.option(
-    "--time",
+@option("--commit ID", "Name of the commit that was run.", required=True)
+@option(
+    "--time TIME",
+    "Time that orders the history: seconds since 1970 or 2026-01-31T12:00. Default: now.",
     "when",
-    metavar="TIME",
-    help="Time that orders the history: seconds since 1970 or 2026-01-31T12:00. Default: now.",
 )
 @LABELS
 @partial(model_options, has_time=True)
@@ -183,17 +186,18 @@ def add(
 @click.command("status", cls=CheckedCommand)
 @STORE
 @_history_options
-@click.option("--junit", type=RESULT, metavar="FILE", help="Write JUnit XML as well.")
-@click.option(
-    "-f",
-    "--format",
+@option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
+@option(
+    "-f, --format",
+    "Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
+    "annotations; gitlab: a code quality report; html: a page; badge: SVG.",
     "format_",
     type=click.Choice([*FORMATS, *_PLACES]),
-    help="Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
-    "annotations; gitlab: a code quality report; html: a page; badge: SVG.",
+    group=OUTPUT,
+    key=None,
 )
 @output_file("Write to a file.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@option("--force", "Replace files that exist.", group=OUTPUT, key=None)
 @click.pass_context
 def status(
     ctx: click.Context,
@@ -250,11 +254,10 @@ def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], s
 @click.command("bisect", cls=CheckedCommand)
 @STORE
 @_history_options
-@click.option(
-    "--commits",
+@option(
+    "--commits FILE",
+    "Commits, the oldest first, one a line, e.g. of `git rev-list --reverse`; - reads them.",
     type=A_FILE,
-    metavar="FILE",
-    help="Commits, the oldest first, one a line, e.g. of `git rev-list --reverse`; - reads them.",
 )
 @output_options
 @click.pass_obj

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callpath_modeler.study import Study
 
 
-@click.command("why", cls=Configured)
+@click.command("why", cls=Configured, apart=("metric", "inclusive", "exclusive"))
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @target_options

@@ -26,7 +26,7 @@ class CommandText:
     summary : first sentence of the help, without a full stop
     usage : arguments as in the usage line, e.g. ``"[OPTIONS] EXP..."``
     paragraphs : paragraphs of the help; verbatim ones contain line breaks
-    options : spelling and help of each option
+    options : spelling and help of each option, by heading
     subcommands : words and summary of each subcommand
     """
 
@@ -34,7 +34,7 @@ class CommandText:
     summary: str
     usage: str
     paragraphs: tuple[str, ...]
-    options: tuple[tuple[str, str], ...]
+    options: dict[str, list[tuple[str, str]]]
     subcommands: tuple[tuple[tuple[str, ...], str], ...]
 
     @property
@@ -53,6 +53,8 @@ def command_texts() -> list[CommandText]:
 def _texts(
     command: click.Command, words: tuple[str, ...], parent: click.Context | None
 ) -> Iterator[CommandText]:
+    from callpath_modeler.cli.option_groups import option_sections
+
     context = click.Context(command, info_name=words[-1], parent=parent, **command.context_settings)
     children = _subcommands(command, context) if isinstance(command, click.Group) else {}
     yield CommandText(
@@ -60,12 +62,7 @@ def _texts(
         summary=_summary(command),
         usage=" ".join(command.collect_usage_pieces(context)),
         paragraphs=_paragraphs(command.help or ""),
-        options=tuple(
-            record
-            for parameter in command.get_params(context)
-            if isinstance(parameter, click.Option)
-            and (record := parameter.get_help_record(context))
-        ),
+        options=option_sections(command, context),
         subcommands=tuple(((*words, name), _summary(child)) for name, child in children.items()),
     )
     for name, child in children.items():

@@ -51,8 +51,10 @@ def man_page(text: CommandText, version: str) -> str:
     ]
     if text.options:
         lines.append(".SH OPTIONS")
-        for spelling, about in text.options:
-            lines += [".TP", _bold(spelling), _with_code(about)]
+        for heading, options in text.options.items():
+            lines += [f".SS {escaped(heading)}"] * (len(text.options) > 1)
+            for spelling, about in options:
+                lines += [".TP", _bold(spelling), _with_code(about)]
     if text.subcommands:
         lines.append(".SH COMMANDS")
         for words, summary in text.subcommands:

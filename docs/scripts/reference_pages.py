@@ -78,8 +78,10 @@ def _command_page(text: CommandText) -> str:
         lines += [_command_link(words, summary) for words, summary in text.subcommands]
         lines.append("")
     lines += ["## Options", "", f"```{{program}} {name}", "```", ""]
-    for spelling, about in text.options:
-        lines += [f"````{{option}} {spelling}", escaped(about), "````", ""]
+    for heading, options in text.options.items():
+        lines += [f"### {heading}", ""] * (len(text.options) > 1)
+        for spelling, about in options:
+            lines += [f"````{{option}} {spelling}", escaped(about), "````", ""]
     return "\n".join(lines)
 
 

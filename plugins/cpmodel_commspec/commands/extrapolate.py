@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import WholeNumber
+from callpath_modeler.cli.option_groups import TABLE, WholeNumber, option
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
@@ -37,18 +37,18 @@ _MOST_PROCESSES = 1_000_000
 @click.argument("traces", type=A_FILE, nargs=-1, required=True, metavar="TRACE...")
 @output_file()
 @FORMAT
-@click.option(
-    "--at",
+@option(
+    "--at P",
+    "Write the specification of P processes, in any format. Default: for any number.",
     "processes",
     type=WholeNumber(2, _MOST_PROCESSES),
-    metavar="P",
-    help="Write the specification of P processes, in any format. Default: for any number.",
+    written=TABLE,
+    example="{ p = 4096 }",
 )
-@click.option(
-    "--grid",
+@option(
+    "--grid X,Y,Z",
+    "Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
     "grid",
-    metavar="X,Y,Z",
-    help="Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
 )
 @ANY_SOURCE
 @ANONYMOUS

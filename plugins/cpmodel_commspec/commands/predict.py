@@ -9,6 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.factors import FACTOR
@@ -19,23 +20,19 @@ from cpmodel_commspec.commands.tables import trace_output_options
 
 @click.command("predict", cls=Configured)
 @SOURCE
-@click.option(
-    "--comm-speedup",
+@option(
+    "--comm-speedup S",
+    "How many times faster communication becomes.",
     "communication",
     type=FACTOR,
-    metavar="S",
     default="1",
-    show_default=True,
-    help="How many times faster communication becomes.",
 )
-@click.option(
-    "--comp-speedup",
+@option(
+    "--comp-speedup S",
+    "How many times faster computation becomes.",
     "computation",
     type=FACTOR,
-    metavar="S",
     default="1",
-    show_default=True,
-    help="How many times faster computation becomes.",
 )
 @trace_output_options
 @click.pass_obj

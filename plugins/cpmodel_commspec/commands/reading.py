@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import OUTPUT, RUNS, option
 from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.errors import DataError, InputError, UsageError
 
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
 
 TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 SOURCE = click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
-ANY_SOURCE = click.option(
-    "--any-source",
+ANY_SOURCE = option(
+    "--any-source PATTERN",
+    "Call paths whose receives take messages from any source.",
     "any_source",
     multiple=True,
-    metavar="PATTERN",
-    help="Call paths whose receives take messages from any source.",
+    group=RUNS,
 )
-ANONYMOUS = click.option(
+ANONYMOUS = option(
     "--anonymous",
+    "Write numbers for the names of functions, communicators and the program.",
     "is_anonymous",
-    is_flag=True,
-    help="Write numbers for the names of functions, communicators and the program.",
+    group=OUTPUT,
 )
 
 

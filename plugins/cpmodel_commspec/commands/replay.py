@@ -12,7 +12,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import was_asked
+from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.input_limits import UNLIMITED, InputLimits
@@ -34,43 +34,35 @@ _PLATFORM = "NAME|FILE|L=...,..."
 
 @click.command("replay", cls=Configured)
 @SOURCE
-@click.option(
-    "--platform",
+@option(
+    f"--platform {_PLATFORM}",
+    "Network: infiniband, loggopsim, a TOML file, or parameters of LogGP.",
     "first",
-    metavar=_PLATFORM,
     default="infiniband",
-    show_default=True,
-    help="Network: infiniband, loggopsim, a TOML file, or parameters of LogGP.",
 )
-@click.option(
-    "--another-platform", "second", metavar=_PLATFORM, help="A second network, side by side."
-)
-@click.option(
-    "--scale-compute",
+@option(f"--another-platform {_PLATFORM}", "A second network, side by side.", "second")
+@option(
+    "--scale-compute F",
+    "Multiply the computation, e.g. by 0.5 for processors of twice the speed.",
     type=FACTOR,
-    metavar="F",
-    help="Multiply the computation, e.g. by 0.5 for processors of twice the speed.",
 )
-@click.option("--scale-bytes", type=FACTOR, metavar="F", help="Multiply the sizes of messages.")
-@click.option(
-    "--lower",
+@option("--scale-bytes F", "Multiply the sizes of messages.", type=FACTOR)
+@option(
+    "--lower NAME=IMPLEMENTATION",
+    "Replace a collective by messages, e.g. alltoall=p2p.",
     "lower",
     multiple=True,
-    metavar="NAME=IMPLEMENTATION",
-    help="Replace a collective by messages, e.g. alltoall=p2p.",
 )
-@click.option(
+@option(
     "--smpi",
+    "Run the C program on SimGrid SMPI; --platform is one of its XML files.",
     "is_simulated",
-    is_flag=True,
-    help="Run the C program on SimGrid SMPI; --platform is one of its XML files.",
 )
-@click.option(
+@option(
     "--selector",
+    "MPI library whose collective algorithms --smpi uses.",
     type=click.Choice(["ompi", "mpich", "mvapich2", "impi"]),
     default="ompi",
-    show_default=True,
-    help="MPI library whose collective algorithms --smpi uses.",
 )
 @trace_output_options
 @click.pass_context

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import WholeNumber, was_asked
+from callpath_modeler.cli.option_groups import OUTPUT, RUNS, WholeNumber, option, was_asked
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_commspec.commands.reading import (
@@ -46,22 +46,22 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 @FORMAT
 @ALLOW_UNSAFE
 @ANY_SOURCE
-@click.option(
-    "--another-run",
+@option(
+    "--another-run TRACE",
+    "A trace of the same run. Receives with another order of sources are from any source.",
     "other_runs",
     multiple=True,
     type=A_FILE,
-    metavar="TRACE",
-    help="A trace of the same run. Receives with another order of sources are from any source.",
+    group=RUNS,
 )
 @ANONYMOUS
-@click.option(
+@option(
     "--max-lines",
+    "Refuse to write more lines.",
     "most_lines",
     type=WholeNumber(min=1),
     default=1000,
-    show_default=True,
-    help="Refuse to write more lines.",
+    group=OUTPUT,
 )
 @FORCE
 @click.pass_context

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import click
 
-from callpath_modeler.cli.option_groups import F, option_group
+from callpath_modeler.cli.option_groups import OUTPUT, F, option, option_group
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.cli.table_options import FORMATS, TABLE, OutputRequest
 
 _TEXT = "text"
 _OUTPUT = (
-    click.option(
-        "-f",
-        "--format",
+    option(
+        "-f, --format",
+        "Default: by the suffix of -o, else text.",
         "format_",
         type=click.Choice([_TEXT, *(name for name in FORMATS if name != TABLE)]),
-        help="Default: by the suffix of -o, else text.",
+        group=OUTPUT,
+        key=None,
     ),
     output_file("Write to a file."),
     FORCE,

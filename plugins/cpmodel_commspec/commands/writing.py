@@ -11,6 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
@@ -42,18 +43,16 @@ def _completed(
     return [name for name in installed() if name.startswith(incomplete)]
 
 
-FORMAT = click.option(
-    "-f",
-    "--format",
+FORMAT = option(
+    "-f, --format FORMAT",
+    "Format, such as text, c or json. Default: by the ending of FILE.",
     "format_",
     callback=_known,
     shell_complete=_completed,
-    metavar="FORMAT",
-    help="Format, such as text, c or json. Default: by the ending of FILE.",
+    group=OUTPUT,
+    key=None,
 )
-ALLOW_UNSAFE = click.option(
-    "--allow-unsafe", is_flag=True, help="Write a program even if it can hang."
-)
+ALLOW_UNSAFE = option("--allow-unsafe", "Write a program even if it can hang.", group=OUTPUT)
 
 
 class WithFormats(Configured):

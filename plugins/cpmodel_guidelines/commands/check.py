@@ -12,6 +12,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     fit_options,
@@ -22,7 +23,6 @@ from callpath_modeler.cli.table_options import (
     HTML,
     TableRequest,
     answer_writer,
-    table_options,
     table_or_page_options,
 )
 from callpath_modeler.errors import UsageError
@@ -48,41 +48,35 @@ if TYPE_CHECKING:
 @click.command("guidelines", cls=Configured)
 @EXPERIMENT
 @judging_options
-@click.option(
+@option(
     "--compat",
+    "Print the violations that PGMPI's own code finds in measured mock-ups.",
     type=click.Choice(["pgmpi"]),
-    help="Print the violations that PGMPI's own code finds in measured mock-ups.",
 )
-@click.option(
+@option(
     "--matrix",
-    is_flag=True,
-    help="Print a matrix of guidelines and message sizes for each library and number of processes; "
+    "Print a matrix of guidelines and message sizes for each library and number of processes; "
     "-f html: a page with a heat map.",
+    group=OUTPUT,
+    key=None,
 )
-@click.option(
-    "--nrep",
-    metavar="CRITERIA",
-    help="Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
+@option(
+    "--nrep CRITERIA",
+    "Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
 )
-@click.option(
-    "--nrep-batches",
-    metavar="MIN,MAX,STEP",
-    default="10,1000,5",
-    show_default=True,
-    help="Batches of repetitions for --nrep.",
-)
-@click.option(
-    "--application",
-    metavar="EXP",
-    help="Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
+@option("--nrep-batches MIN,MAX,STEP", "Batches of repetitions for --nrep.", default="10,1000,5")
+@option(
+    "--application EXP",
+    "Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
+    key=None,
 )
 @JUNIT
-@click.option(
+@option(
     "--fail-on",
+    "Exit with status 1 on a violation; 'predicted' includes violations at the target.",
     type=click.Choice(["violated", "predicted"]),
-    help="Exit with status 1 on a violation; 'predicted' includes violations at the target.",
+    key=None,
 )
-@table_options
 @target_options
 @load_options
 @fit_options

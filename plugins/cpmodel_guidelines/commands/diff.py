@@ -10,6 +10,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import (
     fit_options,
     load_options,
@@ -21,7 +22,6 @@ from callpath_modeler.cli.table_options import (
     TableRequest,
     answer_writer,
     table_options,
-    table_output_options,
 )
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 )
 @judging_options
 @JUNIT
-@click.option(
+@option(
     "--fail-on",
+    "Exit with status 1 if a guideline is newly violated; 'worse': or a function is slower.",
     type=click.Choice(["new", "worse"]),
-    help="Exit with status 1 if a guideline is newly violated; 'worse': or a function is slower.",
+    key=None,
 )
 @table_options
 @metric_options
 @load_options
 @fit_options
-@table_output_options
 @click.pass_context
 def diff(
     ctx: click.Context,

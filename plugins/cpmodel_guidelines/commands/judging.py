@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.cli.option_groups import F, WholeNumber, option_group
+from callpath_modeler.cli.option_groups import (
+    MODELS,
+    NUMBER,
+    OUTPUT,
+    RUNS,
+    F,
+    WholeNumber,
+    option,
+    option_group,
+)
 from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
 
@@ -29,79 +38,77 @@ if TYPE_CHECKING:
 
 TOP = 10
 """Number of rows of a table on a terminal."""
-JUNIT = click.option(
-    "--junit",
+JUNIT = option(
+    "--junit FILE",
+    "Write JUnit XML as well, with one test case per guideline and library.",
     type=RESULT,
-    metavar="FILE",
-    help="Write JUnit XML as well, with one test case per guideline and library.",
+    group=OUTPUT,
+    key=None,
 )
-RULE = click.option(
-    "--rule",
+RULE = option(
+    "--rule TEXT|FILE",
+    "Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
     "rules",
-    type=click.Path(readable=False),  # a text that is no path keeps its form
+    type=click.Path(readable=False),
     multiple=True,
-    metavar="TEXT|FILE",
-    help="Add a guideline, e.g. 'Allgather <= Gather + Bcast(p*m)', or PGMPI's FILE.json.",
+    example='["Allgather <= Gather + Bcast(p*m)"]',
 )
-TEST = click.option(
+TEST = option(
     "--test",
-    type=click.Choice(["means", "rank-sum", "ks"]),
-    help="Test of one check: means of logarithms that ranks confirm, Wilcoxon, or Kolmogorov and "
+    "Test of one check: means of logarithms that ranks confirm, Wilcoxon, or Kolmogorov and "
     "Smirnov. Default: means; with --control none: rank-sum, as published.",
+    type=click.Choice(["means", "rank-sum", "ks"]),
+    group=MODELS,
 )
-ERROR_RATE = click.option(
-    "--error-rate",
-    metavar="PERCENT",
+ERROR_RATE = option(
+    "--error-rate PERCENT",
+    "Largest error rate of all measured checks together.",
     default="5%",
-    show_default=True,
-    help="Largest error rate of all measured checks together.",
+    group=MODELS,
 )
-OUTLIERS = click.option(
+OUTLIERS = option(
     "--outliers",
+    "Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
     type=click.Choice(["keep", "tukey"]),
     default="keep",
-    show_default=True,
-    help="Outliers inside each mpirun, before its median: keep them, or apply Tukey's rule.",
+    group=MODELS,
 )
-PROCESSES = click.option(
-    "--processes",
+PROCESSES = option(
+    "--processes P",
+    "Number of processes of benchmarks that do not state it, e.g. OSU.",
     type=WholeNumber(1, 10**9),
-    metavar="P",
-    help="Number of processes of benchmarks that do not state it, e.g. OSU.",
+    group=RUNS,
 )
-TOLERANCE = click.option(
-    "--tolerance",
-    metavar="PERCENT",
-    default="5%",
-    show_default=True,
-    help="Slowdown that is not a violation.",
+TOLERANCE = option(
+    "--tolerance PERCENT", "Slowdown that is not a violation.", default="5%", written=NUMBER
 )
 _JUDGING: tuple[Callable[[F], F], ...] = (
     RULE,
     TEST,
-    click.option(
+    option(
         "--control",
-        type=click.Choice(["permutation", "holm", "bh", "none"]),
-        help="Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
+        "Error rate of all checks: family-wise by permutations of mpiruns or by Holm, false "
         "discoveries (bh), or none. holm and bh need ten mpiruns. Default: permutation; with ks: "
         "holm.",
+        type=click.Choice(["permutation", "holm", "bh", "none"]),
+        group=MODELS,
     ),
     ERROR_RATE,
     OUTLIERS,
     PROCESSES,
     TOLERANCE,
-    click.option(
-        "--size",
-        metavar="NAME",
-        help="Parameter with the message size. Default: found by its name.",
+    option(
+        "--size NAME", "Parameter with the message size. Default: found by its name.", group=RUNS
     ),
-    click.option(
-        "--interval",
-        metavar="LOW,HIGH",
-        help="Two metrics: ends of the --confidence interval of values without repetitions.",
+    option(
+        "--interval LOW,HIGH",
+        "Two metrics: ends of the --confidence interval of values without repetitions.",
+        group=RUNS,
     ),
-    click.option(
-        "--select", metavar="PATTERN", help="Check these call paths only, e.g. 'OpenMPI/**'."
+    option(
+        "--select PATTERN",
+        "Check these call paths only, e.g. 'OpenMPI/**'.",
+        example='"main/**/MPI_*"',
     ),
 )
 
@@ -230,26 +237,20 @@ def judging_options(command: F) -> F:
 
 def _make(
     *,
-    rules: tuple[str, ...],
     test: str | None,
     control: str | None,
     error_rate: str,
     outliers: str,
-    processes: int | None,
     tolerance: str,
-    size: str | None,
     interval: str | None,
-    select: str | None,
+    **same: Any,
 ) -> Judging:
     return Judging(
-        rules,
-        method_of(test, control, error_rate),
-        outliers == "tukey",
-        processes,
-        fraction(tolerance, "--tolerance"),
-        size,
-        _ends(interval),
-        select,
+        method=method_of(test, control, error_rate),
+        without_outliers=outliers == "tukey",
+        tolerance=fraction(tolerance, "--tolerance"),
+        interval=_ends(interval),
+        **same,
     )
 
 

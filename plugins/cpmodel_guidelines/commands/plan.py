@@ -11,7 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import WholeNumber
+from callpath_modeler.cli.option_groups import WholeNumber, option
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE
@@ -47,87 +47,41 @@ def _is_plan(folder: Path) -> bool:
 @click.command("plan", cls=Configured)
 @output_file("Folder to write.", metavar="DIR", replaces=_is_plan)
 @FORCE
-@click.option("--budget", metavar="TIME", help="Time of all jobs together, e.g. 30min.")
-@click.option("--nodes", metavar="N,...", help="Numbers of nodes, e.g. 1,2,4.")
-@click.option(
-    "--processes-per-node", type=WholeNumber(1, 10**6), metavar="P", help="Processes on a node."
-)
-@click.option(
-    "--pilot",
+@option("--budget TIME", "Time of all jobs together, e.g. 30min.")
+@option("--nodes N,...", "Numbers of nodes, e.g. 1,2,4.")
+@option("--processes-per-node P", "Processes on a node.", type=WholeNumber(1, 10**6))
+@option(
+    "--pilot EXP",
+    "Measured campaign: its times, repetitions and noise replace assumptions.",
     "pilots",
     type=click.Path(readable=False),
     multiple=True,
-    metavar="EXP",
-    help="Measured campaign: its times, repetitions and noise replace assumptions.",
 )
 @RULE
-@click.option(
-    "--sizes",
+@option(
+    "--sizes M,...",
+    "Message sizes in bytes. Default: the 21 sizes of PGMPI's paper, 1 to 102400.",
     default=_SIZES,
-    metavar="M,...",
-    help="Message sizes in bytes. Default: the 21 sizes of PGMPI's paper, 1 to 102400.",
 )
-@click.option(
-    "--find",
-    default="10%",
-    show_default=True,
-    metavar="PERCENT",
-    help="Violation that the campaign should find at one size.",
-)
+@option("--find PERCENT", "Violation that the campaign should find at one size.", default="10%")
 @ERROR_RATE
-@click.option(
-    "--nrep",
-    metavar="N|CRITERIA",
-    help="Repetitions in an mpirun, or criteria for the pilot, e.g. rse=0.025. Default: "
+@option(
+    "--nrep N|CRITERIA",
+    "Repetitions in an mpirun, or criteria for the pilot, e.g. rse=0.025. Default: "
     "rse=0.025; 50 without a pilot.",
 )
-@click.option(
-    "--latency", default="2us", show_default=True, metavar="TIME", help="Time of a short message."
-)
-@click.option(
-    "--bandwidth",
-    default="1GB/s",
-    show_default=True,
-    metavar="RATE",
-    help="Bytes per second of each process.",
-)
-@click.option(
-    "--startup",
-    default="10s",
-    show_default=True,
-    metavar="TIME",
-    help="Time to start and end a parallel program.",
-)
-@click.option(
-    "--noise",
-    default="5%",
-    show_default=True,
-    metavar="PERCENT",
-    help="Scatter of medians over mpiruns, without a pilot.",
-)
-@click.option(
-    "--launcher",
-    default="srun",
-    show_default=True,
-    metavar="COMMAND",
-    help="Command that starts parallel programs.",
-)
-@click.option(
-    "--reprompi",
-    default="mpibenchmark",
-    show_default=True,
-    metavar="PROGRAM",
-    help="Program of ReproMPI.",
-)
-@click.option(
-    "--osu", default="", metavar="DIR", help="Folder of OSU's collectives. Default: PATH."
-)
-@click.option(
-    "--slurm",
+@option("--latency TIME", "Time of a short message.", default="2us")
+@option("--bandwidth RATE", "Bytes per second of each process.", default="1GB/s")
+@option("--startup TIME", "Time to start and end a parallel program.", default="10s")
+@option("--noise PERCENT", "Scatter of medians over mpiruns, without a pilot.", default="5%")
+@option("--launcher COMMAND", "Command that starts parallel programs.", default="srun")
+@option("--reprompi PROGRAM", "Program of ReproMPI.", default="mpibenchmark")
+@option("--osu DIR", "Folder of OSU's collectives. Default: PATH.", default="")
+@option(
+    "--slurm OPTION",
+    "Further option for Slurm, e.g. --partition=test.",
     "directives",
     multiple=True,
-    metavar="OPTION",
-    help="Further option for Slurm, e.g. --partition=test.",
 )
 @click.pass_context
 def plan(
@@ -286,9 +240,9 @@ def _pilot(
 def _programs(launcher: str, reprompi: str, osu: str, directives: Iterable[str]) -> Programs:
     from cpmodel_guidelines.planning.scripts import Programs
 
-    for option, text in (("--launcher", launcher), ("--reprompi", reprompi), ("--osu", osu)):
+    for name, text in (("--launcher", launcher), ("--reprompi", reprompi), ("--osu", osu)):
         if not text.isprintable():
-            raise UsageError(f"{option} has control characters", hint="give a plain name")
+            raise UsageError(f"{name} has control characters", hint="give a plain name")
     for each in directives:
         if _DIRECTIVE.fullmatch(each) is None:
             raise UsageError(

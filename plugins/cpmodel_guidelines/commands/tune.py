@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.exit_status import EXIT_NO
+from callpath_modeler.cli.option_groups import MODELS, OUTPUT, option
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
 from callpath_modeler.cli.table_options import FORMATS, TableRequest, answer_writer, table_options
 from callpath_modeler.errors import UsageError
@@ -39,55 +41,56 @@ def _has_profiles_only(path: Path) -> bool:
     return path.is_dir() and all(each.is_dir() or each.suffix == ".prf" for each in path.rglob("*"))
 
 
+_OUTPUT = (
+    option(
+        "-f, --format",
+        "A table, or rules: of Open MPI 4 and 5 (openmpi), of Open MPI 6 (openmpi6), or a folder "
+        "of profiles (pgmpitunelib). Default: by the suffix of -o, else table.",
+        "format_",
+        type=click.Choice([*FORMATS, *_RULES]),
+        group=OUTPUT,
+        key=None,
+    ),
+    output_file("Write to a file, or profiles to a folder.", replaces=_has_profiles_only),
+    FORCE,
+)
+
+
 @click.command("tune", cls=Configured)
 @EXPERIMENT
 @RULE
-@click.option(
-    "--min-gain",
-    metavar="PERCENT",
+@option(
+    "--min-gain PERCENT",
+    "Smallest gain that enters, as a share of the time of a call.",
     default="0%",
-    show_default=True,
-    help="Smallest gain that enters, as a share of the time of a call.",
 )
 @TOLERANCE
-@click.option(
-    "--verify",
+@option(
+    "--verify AFTER",
+    "Hold the gains against the campaign AFTER, measured with the rules. Status 1 if one did "
+    "not come, or something became slower.",
     "after",
     type=A_FILE,
-    metavar="AFTER",
-    help="Hold the gains against the campaign AFTER, measured with the rules. Status 1 if one did "
-    "not come, or something became slower.",
+    key=None,
 )
-@click.option(
+@option(
     "--loaded",
+    "Rules with which AFTER was measured.",
     type=click.Choice([_TEXT, _PROFILES]),
     default=_TEXT,
-    show_default=True,
-    help="Rules with which AFTER was measured.",
 )
-@click.option(
-    "--library", metavar="NAME", help="Measured library for which rules are. Default: the only one."
-)
+@option("--library NAME", "Measured library for which rules are. Default: the only one.")
 @TEST
-@click.option(
+@option(
     "--control",
+    "Error rate of all checks, as in 'guidelines check'. Default: permutation; with ks: holm.",
     type=click.Choice(["permutation", "holm", "bh"]),
-    help="Error rate of all checks, as in 'guidelines check'. Default: permutation; with ks: holm.",
+    group=MODELS,
 )
 @ERROR_RATE
 @OUTLIERS
 @PROCESSES
-@table_options
-@click.option(
-    "-f",
-    "--format",
-    "format_",
-    type=click.Choice([*FORMATS, *_RULES]),
-    help="A table, or rules: of Open MPI 4 and 5 (openmpi), of Open MPI 6 (openmpi6), or a folder "
-    "of profiles (pgmpitunelib). Default: by the suffix of -o, else table.",
-)
-@output_file("Write to a file, or profiles to a folder.", replaces=_has_profiles_only)
-@FORCE
+@partial(table_options, output=_OUTPUT)
 @click.pass_context
 def tune(
     ctx: click.Context,
