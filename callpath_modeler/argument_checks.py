@@ -11,6 +11,9 @@ from callpath_modeler.errors import UsageError, did_you_mean
 
 _Kind = TypeVar("_Kind", bound=StrEnum)
 
+CONFIDENCE = 0.95
+"""Default of the probability that a band holds the value."""
+
 _MADE_BY = {
     "Compared": "compare(base, new)",
     "DataFrame": "pandas.DataFrame(...)",

@@ -14,7 +14,7 @@ from callpath_modeler.analysis.diff import Differences, ExperimentDifference
 from callpath_modeler.analysis.measured_only import says_no_scale, with_unknown_scale
 from callpath_modeler.analysis.pair_forecast import PairForecast
 from callpath_modeler.analysis.pairing import common_line, pair_findings, pair_up
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.argument_checks import CONFIDENCE, check_type
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
@@ -70,7 +70,7 @@ def compare(
     held: Mapping[str, float] | None = None,
     inclusive: bool = False,
     predicted: bool = False,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     aggregate: Centre = "mean",
     jobs: int = 1,
     executor: Executor | None = None,

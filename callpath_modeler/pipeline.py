@@ -18,6 +18,7 @@ from callpath_modeler.analysis.fit_findings import (
 )
 from callpath_modeler.analysis.repetitions import repetition_findings
 from callpath_modeler.argument_checks import (
+    CONFIDENCE,
     check_choice,
     check_count,
     check_executor,
@@ -72,7 +73,7 @@ class FitOptions:
     space: SearchSpace | None = None
     folds: int | None = None
     aggregate: Centre = "mean"
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     jobs: int = field(default=1, compare=False)
     executor: Executor | None = field(default=None, repr=False, compare=False)
 

@@ -21,6 +21,7 @@ from callpath_modeler.analysis.predict import ABSENT, Predicted, with_callees
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.two_samples import Band, compare_bands
 from callpath_modeler.analysis.unmatched import Unmatched, diverging
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
@@ -135,7 +136,7 @@ def difference(
     target: float | None,
     *,
     inclusive: bool = False,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     predicted: bool = False,
 ) -> ExperimentDifference:
     """Return the difference of two experiments at the largest common scale and at `target`.
@@ -168,7 +169,7 @@ class Differences:
     confidence : confidence of intervals; 1 - confidence is the false discovery rate
     """
 
-    def __init__(self, pair: ExperimentPair, confidence: float = 0.95) -> None:
+    def __init__(self, pair: ExperimentPair, confidence: float = CONFIDENCE) -> None:
         self.pair = pair
         self.confidence = confidence
         self._measured: dict[tuple[float, bool], Changes] = {}

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
@@ -62,7 +63,7 @@ def measured_values(
     held: Mapping[str, float] | None = None,
     pairs: Sequence[Pair] = (),
     aggregate: Centre = "mean",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Fitted:
     """Return measured values of one metric along one parameter, without models.
 

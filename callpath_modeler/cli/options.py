@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.cli.option_groups import (
     ASKED,
     BESIDE,
@@ -335,7 +336,7 @@ _FIT = (
         "--confidence LEVEL",
         "Probability that a band holds the value.",
         type=DecimalNumber(0, 1, min_open=True, max_open=True),
-        default=0.95,
+        default=CONFIDENCE,
     ),
     _of_models(
         "--exponents LIST",

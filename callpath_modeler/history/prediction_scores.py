@@ -22,6 +22,7 @@ from callpath_modeler.analysis.calibration import (
 from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.trust import MARKS
 from callpath_modeler.analysis.verification import band_holds, band_of_mean, matters
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
 from callpath_modeler.errors import UsageError
 from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
@@ -183,7 +184,7 @@ def scored(
     trust = np.concatenate([np.empty(0, np.int8), *(each.trust for each in cases)])
     scores = band_scores(bands[:, 0], bands[:, 1], bands[:, 2], measured)
     of_path = np.repeat(sets, [len(each.callpaths) for each in cases])
-    promised = mine[-1].level if mine else level or 0.95
+    promised = mine[-1].level if mine else level or CONFIDENCE
     error = np.abs(deviation(bands[:, 0], measured))
     marks = []
     for number in range(MARKS, -1, -1):

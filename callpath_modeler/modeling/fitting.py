@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS, MOST_POINTS
 from callpath_modeler.modeling.model_columns import METHODS
@@ -36,7 +37,7 @@ def fit(
     space: SearchSpace | None = None,
     folds: int | None = None,
     aggregate: Centre = "mean",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     priors: FittedPriors | None = None,
     each: MapLike = map,
 ) -> Models:
@@ -183,7 +184,7 @@ def centre(y: npt.ArrayLike, aggregate: Centre = "mean") -> FloatArray:
 
 
 def _checked(
-    p: npt.ArrayLike, y: npt.ArrayLike, confidence: float = 0.95
+    p: npt.ArrayLike, y: npt.ArrayLike, confidence: float = CONFIDENCE
 ) -> tuple[FloatArray, FloatArray]:
     points = np.array(p, dtype=np.float64)
     values = np.asarray(y, dtype=np.float64)

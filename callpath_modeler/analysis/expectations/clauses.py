@@ -28,6 +28,7 @@ from callpath_modeler.analysis.expectations.expectation import (
     GrowthLimit,
     RuleText,
 )
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.errors import InputError
 from callpath_modeler.expression import (
     CallPathsNode,
@@ -214,7 +215,7 @@ class _Reader:
     ) -> Expectation:
         """Return an expectation with the options of its evaluation."""
         place = expectation.place
-        confidence = 0.95 if entry.confidence is None else entry.confidence
+        confidence = CONFIDENCE if entry.confidence is None else entry.confidence
         if not _LEAST_CONFIDENCE <= confidence < 1:
             message = f"confidence {confidence:g} is no probability from 0.5 to below 1"
             self._refuse(place, "confidence", message)

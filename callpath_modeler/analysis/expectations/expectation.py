@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from callpath_modeler.analysis.expectations.document import Document, Unsure
+from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.expression import Comparison
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.validation import DeviationLimits
@@ -111,7 +112,7 @@ class Expectation:
     metric: str | None = None
     target: Mapping[str, float] = field(default_factory=dict)
     at_least: int = 1
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     unsure: Unsure = "warn"
     control: str | None = None
     xfail: str | None = None
