@@ -391,7 +391,7 @@ def _with_beside(experiment: Experiment, options: LoadOptions) -> Experiment:
     """Return an experiment of profiles that says what an untrusted file states about them."""
     beside = dict(options.beside)
     if any(each.code == SCALE_REFUSED for each in experiment.findings) and _SCALE in beside:
-        beside[_SCALE] = structs.replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
+        beside[_SCALE] = replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
     return _with_omissions(experiment, beside.values())
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from msgspec import structs
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
@@ -209,8 +208,7 @@ def says_no_scale(experiment: Experiment) -> bool:
 def with_unknown_scale(experiment: Experiment) -> Experiment:
     """Return an experiment of one scale that nothing tells; the scale counts as 1."""
     runs = tuple(
-        structs.replace(run, parameters={**run.parameters, UNKNOWN_SCALE: 1.0})
-        for run in experiment.runs
+        replace(run, parameters={**run.parameters, UNKNOWN_SCALE: 1.0}) for run in experiment.runs
     )
     return replace(experiment, runs=runs)
 

@@ -21,14 +21,13 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 import msgspec
 import numpy as np
-from msgspec.structs import fields
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.atomic import why_not_writable

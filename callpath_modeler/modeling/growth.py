@@ -10,6 +10,7 @@ See docs/explanation/modeling.md, 'The method in one page'.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 
@@ -54,7 +55,8 @@ def exponential_text(rate: Fraction, parameter: str, *, pretty: bool) -> str:
 
 
 @total_ordering
-class Growth(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Growth:
     """Growth of a function: its leading term without a coefficient.
 
     The larger of two growths is the one that is larger in the end. Growths form a group under

@@ -18,7 +18,6 @@ from numbers import Integral, Rational
 from typing import Any, Self
 
 import numpy.typing as npt
-from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
@@ -38,7 +37,8 @@ _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")
 
 
 @total_ordering
-class Term(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Term:
     """A term of the normal form without its coefficient: ``p**exponent * log2(p)**log``.
 
     Parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
@@ -14,7 +14,8 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Metric, Reduction
 
 
-class MetricValues(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class MetricValues:
     """One metric of all runs.
 
     Attributes
@@ -92,7 +93,7 @@ class LineCosts(Struct, frozen=True, eq=False):
 
     def scaled(self, factor: float) -> LineCosts:
         """Return the costs in another unit."""
-        return replace(self, exclusive=self.exclusive * factor)
+        return structs.replace(self, exclusive=self.exclusive * factor)
 
     def moved(self, place: IntArray) -> LineCosts:
         """Return the costs on another call tree.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-
-from msgspec import Struct
-from msgspec.structs import force_setattr, replace
 
 from callpath_modeler.printable import printable
 from callpath_modeler.units import counted, percent
@@ -48,7 +46,8 @@ _OF_FILES = frozenset({OmissionKind.CONFIGURED, OmissionKind.NOT_CONFIGURED})
 _PARTIAL = _OF_CALL_PATHS | {OmissionKind.PROCESSES}
 
 
-class Omission(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Omission:
     """One part that is left out.
 
     Attributes
@@ -75,7 +74,7 @@ class Omission(Struct, frozen=True):
         if self.share is not None and not -0.001 <= self.share <= 1.001:
             raise ValueError("an omission of more than the whole cost")
         for name in ("metric", "condition"):
-            force_setattr(self, name, printable(getattr(self, name)))
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
     @property
     def text(self) -> str:

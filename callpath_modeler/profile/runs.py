@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NoReturn, Protocol
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
@@ -18,7 +17,8 @@ from callpath_modeler.profile.schema import Extent
 from callpath_modeler.units import counted
 
 
-class Run(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Run:
     """One profile: one execution of the program.
 
     Attributes
@@ -36,15 +36,16 @@ class Run(Struct, frozen=True):
     extent: Extent
     parameters: Mapping[str, float]
     repetition: int
-    metadata: Mapping[str, str] = msgspec.field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not all(map(str.isprintable, self.parameters)):
             safe = {printable(name): value for name, value in self.parameters.items()}
-            force_setattr(self, "parameters", safe)
+            object.__setattr__(self, "parameters", safe)
 
 
-class Parameter(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Parameter:
     """A parameter that varies between the runs.
 
     Attributes
@@ -60,7 +61,7 @@ class Parameter(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
-            force_setattr(self, "name", printable(self.name))
+            object.__setattr__(self, "name", printable(self.name))
 
 
 class RunNumber(Struct, frozen=True):

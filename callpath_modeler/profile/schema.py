@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from msgspec import Struct, structs
-from msgspec.structs import force_setattr
 
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.call_class import CallClass, call_class
@@ -34,7 +33,8 @@ _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shme
 """Paradigms of libraries and of the measurement."""
 
 
-class Region(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Region:
     """A piece of source code: the last name of a call path.
 
     Attributes
@@ -60,7 +60,7 @@ class Region(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.name.isprintable():
-            force_setattr(self, "name", printable(self.name))
+            object.__setattr__(self, "name", printable(self.name))
 
     def __reduce__(self) -> tuple[type[Region], tuple[str | int, ...]]:
         """Pickle only the fields: processes exchange thousands of regions."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -50,7 +51,8 @@ class Match(IntEnum):
     CONTENT = 2
 
 
-class Reduced(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Reduced:
     """One metric of one profile, reduced to one value per call path.
 
     All values are in the SI base unit that the profile's `DeclaredMetric` states.

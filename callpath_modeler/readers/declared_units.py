@@ -34,7 +34,7 @@ class DeclaredUnits(Struct, frozen=True):
         # The imbalance is a ratio without a unit.
         if factor == 1.0 or reduction is Reduction.IMBALANCE:
             return found
-        return structs.replace(
+        return replace(
             found,
             exclusive=found.exclusive * factor,
             total=found.total * factor,
@@ -94,5 +94,6 @@ def in_given_units(
                 hint="model the metric as a number, without --unit",
             )
         factors[metric.name] = factor
-        found.append(replace(each, metric=replace(metric, unit=unit), unit_is_assumed=False))
+        told = replace(metric, unit=unit)
+        found.append(structs.replace(each, metric=told, unit_is_assumed=False))
     return DeclaredUnits(tuple(found), factors)

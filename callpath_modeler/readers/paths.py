@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from msgspec.structs import replace
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
@@ -238,9 +238,9 @@ def read_run(
     if several:
         # The name of a file with several runs does not determine the parameters of one run.
         others = {k: v for k, v in file.parameters.items() if k not in run.parameters}
-        file = replace(file, parameters=others)
+        file = structs.replace(file, parameters=others)
     if run.repetition is not None:
-        file = replace(file, repetition=run.repetition)
+        file = structs.replace(file, repetition=run.repetition)
     stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
     alone = _sums_of_one_thread(stated.declared, metrics or (), source.extent)
     declared = (*stated.declared, *(each.of_all_threads() for each in alone.values()))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec.structs import replace
 
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.argument_checks import check_type

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
@@ -151,7 +151,7 @@ def _name_program(
             continue
         program = program or known
         region[root] = len(regions)
-        regions.append(replace(known, name=PROGRAM, mangled=""))
+        regions.append(structs.replace(known, name=PROGRAM, mangled=""))
     return program
 
 

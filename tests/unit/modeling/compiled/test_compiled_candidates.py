@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
 from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
@@ -77,7 +76,7 @@ def test_all_hypotheses_can_be_candidates():
     data, chosen, known, ways = screened(points, y)
     rows, size = np.arange(20), len(known.shapes)
     every = np.arange(20 * size)
-    chosen = replace(
+    chosen = structs.replace(
         chosen,
         row=np.repeat(rows, size),
         shape=np.tile(np.arange(size), 20),

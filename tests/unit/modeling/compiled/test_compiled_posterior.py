@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import (
@@ -29,7 +28,7 @@ def given(name, count=300):
 
 
 def check_same(found, expected):
-    for field in fields(found):
+    for field in structs.fields(found):
         one, other = (getattr(each, field.name) for each in (found, expected))
         size = np.abs(other).max(axis=0) if other.ndim == 2 else np.abs(other)
         assert (np.abs(one - other) <= 1e-12 + 1e-9 * size).all(), field.name
@@ -49,7 +48,9 @@ def test_the_library_believes_what_numpy_believes(name):
 def test_candidates_may_come_in_any_order():
     found, *others, known = given("usual", 40)
     order = np.random.default_rng(1).permutation(len(found.row))
-    mixed = replace(found, **{f.name: getattr(found, f.name)[..., order] for f in fields(found)})
+    mixed = structs.replace(
+        found, **{f.name: getattr(found, f.name)[..., order] for f in structs.fields(found)}
+    )
     one, other = posterior(found, *others), posterior(mixed, *others)
     assert other.row.tolist() == one.row.tolist()
     assert other.variance == pytest.approx(one.variance, rel=1e-12)
@@ -85,9 +86,14 @@ def test_a_row_is_believed_by_itself():
     found, data, ways, beliefs, _ = given("noisy", 30)
     every = posterior(found, data, ways, beliefs)
     its = found.row == 11
-    alone = replace(found, **{f.name: getattr(found, f.name)[..., its] for f in fields(found)})
+    alone = structs.replace(
+        found, **{f.name: getattr(found, f.name)[..., its] for f in structs.fields(found)}
+    )
     only = posterior(
-        replace(alone, row=np.zeros_like(alone.row)), data.take(np.array([11])), ways, beliefs
+        structs.replace(alone, row=np.zeros_like(alone.row)),
+        data.take(np.array([11])),
+        ways,
+        beliefs,
     )
     its = every.row == 11
     np.testing.assert_array_equal(only.chosen, every.chosen[its])

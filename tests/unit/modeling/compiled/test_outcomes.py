@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
@@ -88,7 +87,7 @@ def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> Non
     data, chosen, known, ways = screened(points, y)
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
-    two = replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
+    two = structs.replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
     columns, far = outcome.empty_columns(3, 1), far_tables(points, known, FAR)
     outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far, MisfitBaseline())
     assert (columns["terms"][2] == -1).all()
@@ -107,7 +106,7 @@ def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom() -> Non
     far, written = far_tables(points, known, FAR), []
     for coefficients in (found.coefficients, found.coefficients * rounding):
         columns = outcome.empty_columns(rows, 1)
-        other = replace(found, coefficients=np.ascontiguousarray(coefficients))
+        other = structs.replace(found, coefficients=np.ascontiguousarray(coefficients))
         unit = np.ones(rows)
         outcome.write_models(
             columns, np.arange(rows), other, data, unit, known, far, MisfitBaseline()
