@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
@@ -151,7 +150,7 @@ def _name_program(
             continue
         program = program or known
         region[root] = len(regions)
-        regions.append(structs.replace(known, name=PROGRAM, mangled=""))
+        regions.append(replace(known, name=PROGRAM, mangled=""))
     return program
 
 

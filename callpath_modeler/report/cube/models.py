@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import numpy as np
-from msgspec.structs import replace
 
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.rank import Ranking
