@@ -68,7 +68,7 @@ def leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-_NEW_OBJECTS = 10_000
+_NEW_OBJECTS = 50_000
 """Number of new objects from which on Python looks for unused ones; its default is 700."""
 
 

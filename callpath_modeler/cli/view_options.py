@@ -71,10 +71,10 @@ _ORDERS = ("value", "measured", "high", "excess", "growth", "trust", "name")
 _ORDERS_OF_TWO = ("difference", "ratio", "new", "base")
 _SORT = (
     option(
-        "--sort",
-        "Order of siblings; high is the upper limit of the band; difference, ratio, new and "
-        "base are for views --compare. Default: value; excess between two scales; difference of "
-        "two experiments.",
+        "--sort ORDER",
+        "Order of siblings: value, measured, high (the upper limit of the band), excess, growth, "
+        "trust or name; with --compare: difference, ratio, new, base or name. Default: value; "
+        "excess between two scales; difference of two experiments.",
         type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
     ),
     option("--reverse", "Reverse the order: smallest first.", key=None),
