@@ -53,6 +53,8 @@ _COMMON = ("target", "metric", "inclusive", "where", "ignore", "param", "name", 
 """Keys of the options that people use first, in the order of the help."""
 _FEW = 12
 """Number of options up to which the help has no headings."""
+_WIDE = 50
+"""Number of letters of choices from which on they are in the text of the help."""
 
 NUMBER = str | int | float
 LIST = str | list[str | int | float]
@@ -121,6 +123,9 @@ def option(spelling: str, about: str, field: str = "", **attributes: Any) -> Cal
     """
     *others, last = spelling.split(", ")
     last, _, value = last.partition(" ")
+    words = getattr(attributes.get("type"), "choices", ())
+    if not value and sum(map(len, words)) > _WIDE:
+        value, about = last.strip("-").upper(), f"{', '.join(words)}. {about}"
     given: dict[str, Any] = {"cls": Option, "metavar": value or None, **attributes}
     if not value and "type" not in attributes:
         given["is_flag"] = True

@@ -19,7 +19,10 @@ def sections(text):
     }
 
 
-@pytest.mark.parametrize("command", ["rank", "views", "guidelines check", "trace spec", "plugins"])
+@pytest.mark.parametrize(
+    "command",
+    ["rank", "views", "guidelines check", "trace spec", "plugins", "export", "watch status"],
+)
 def test_help_fits_a_terminal_of_80_columns_and_names_each_option_once(run, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     text = run(*command.split(), "--help").out
