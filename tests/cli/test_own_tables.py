@@ -13,6 +13,7 @@ import pytest
 
 from callpath_modeler import loading, pipeline
 from callpath_modeler.errors import UsageError
+from cells import cells
 
 PROCESSES = (
     "p", "np", "n", "ranks", "nranks", "procs", "nprocs", "processes", "Number of processes",
@@ -45,7 +46,7 @@ def scaling_table(title, time="time (s)"):
     return "\n".join([f"{title},{time}", *rows]) + "\n"
 
 
-@pytest.mark.parametrize("title", PROCESSES)
+@cells("title", PROCESSES)
 def test_every_title_of_the_number_of_processes_is_read_in_any_case(write, title):
     kind = next((kind for kind, titles in KINDS.items() if title in titles), "p")
     for spelled in (title, title.upper(), title.lower(), title.capitalize(), f" {title} "):
@@ -70,7 +71,7 @@ RATES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("title", COSTS)
+@cells("title", COSTS)
 def test_every_title_of_a_time_is_the_run_time(write, title):
     experiment = loading.load(write(scaling_table("ranks", title)))
     metric = experiment.metric()
@@ -78,7 +79,7 @@ def test_every_title_of_a_time_is_the_run_time(write, title):
     assert experiment.values(metric.name).tolist() == [[*TIMES]]
 
 
-@pytest.mark.parametrize("title", RATES)
+@cells("title", RATES)
 def test_no_rate_is_a_cost_beside_a_time(write, title):
     lines = [f"{p},{p * 0.9},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
     experiment = loading.load(write("\n".join([f"ranks,{title},elapsed", *lines]) + "\n"))

@@ -27,6 +27,7 @@ from callpath_modeler.readers.run_filter import RunCondition
 from callpath_modeler.readers.titles import read_title
 from callpath_modeler.readers.tokens import tokens_in
 from callpath_modeler.units import parse_quantity
+from cells import cells
 from counting import work_of
 from cpmodel_hpctoolkit.names import match_key
 
@@ -170,9 +171,7 @@ def test_the_expressions_are_found():
     assert len(EXPRESSIONS) > 80
 
 
-@pytest.mark.parametrize(
-    ("expression", "methods"), [each[1:] for each in EXPRESSIONS], ids=[e[0] for e in EXPRESSIONS]
-)
+@cells(("expression", "methods"), [each[1:] for each in EXPRESSIONS])
 def test_every_expression_takes_linear_time(expression, methods):
     flags = expression.flags
     if isinstance(expression.pattern, bytes):
@@ -226,8 +225,8 @@ TAKEN_APART = [
 ]
 
 
-@pytest.mark.parametrize("end", ["", "x", "+"])
-@pytest.mark.parametrize("piece", HOSTILE)
+@cells("end", ["", "x", "+"])
+@cells("piece", HOSTILE)
 def test_names_are_taken_apart_in_linear_time(piece, end):
     for take_apart in TAKEN_APART:
         assert takes_linear_work(take_apart, repeated(piece, end)), take_apart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cells import cells
 from cpmodel_commspec.collective_messages import ALGORITHMS, rounds, shares, unequal_rounds
 
 CASES = [(name, algorithm) for name, known in ALGORITHMS.items() for algorithm in known]
@@ -20,8 +21,8 @@ def spread(found, members, owned):
     return known
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 12, 16])
-@pytest.mark.parametrize(("name", "algorithm"), CASES)
+@cells("n", [1, 2, 3, 4, 5, 7, 8, 12, 16])
+@cells(("name", "algorithm"), CASES)
 def test_everybody_gets_what_the_operation_gives(name, algorithm, n):
     members = list(range(10, 10 + n))
     root = n // 2
@@ -38,7 +39,7 @@ def test_everybody_gets_what_the_operation_gives(name, algorithm, n):
         assert all(parts == everything for parts in known.values())
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 8, 13])
+@cells("n", [2, 3, 4, 8, 13])
 def test_bytes_are_those_of_the_algorithm(n):
     members = range(n)
 

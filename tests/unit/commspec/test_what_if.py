@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError, UsageError
+from cells import cells
 from communication import HALVES, everything, recorded, traced
 from cpmodel_commspec.collective_messages import ALGORITHMS
 from cpmodel_commspec.collectives import NAMES, Form
@@ -89,7 +90,7 @@ def sent(told):
     return counts, sizes
 
 
-@pytest.mark.parametrize("n", [2, 4, 5])
+@cells("n", [2, 4, 5])
 @pytest.mark.parametrize(("name", "algorithm"), CASES)
 def test_messages_take_as_long_as_the_collective_with_their_algorithm(tmp_path, name, algorithm, n):
     size = 0 if name == "barrier" else 60

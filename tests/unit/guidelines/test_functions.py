@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from cells import cells
 from cpmodel_guidelines.functions import COLLECTIVES, Function, canonical, functions_in
 
 
-@pytest.mark.parametrize("name", COLLECTIVES)
-@pytest.mark.parametrize("form", ["MPI_{}", "{}", "PMPI_{}", "osu_{}", "MPI_{}_c", "mpi_{}_"])
+@cells("name", COLLECTIVES)
+@cells("form", ["MPI_{}", "{}", "PMPI_{}", "osu_{}", "MPI_{}_c", "mpi_{}_"])
 def test_a_collective_is_known_by_any_of_its_names(name, form):
     assert canonical(form.format(name)) == name
     assert canonical(form.format(name).lower()) == name

@@ -10,6 +10,7 @@ import pytest
 
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction
+from cells import cells
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
 from cpmodel_hpctoolkit.binary import BinaryFile
 from cpmodel_hpctoolkit.meta import read_meta
@@ -44,8 +45,8 @@ def with_data(source):
     return [d.metric.name for d in source.metrics if d.status is MetricStatus.DATA]
 
 
-@pytest.mark.parametrize("reader", [HpctoolkitReader(), HpctoolkitLoopsReader()], ids=["", "loops"])
-@pytest.mark.parametrize("name", [*VERSION_4, *VERSION_2])
+@cells("reader", [HpctoolkitReader(), HpctoolkitLoopsReader()])
+@cells("name", [*VERSION_4, *VERSION_2])
 def test_exclusive_values_add_up_to_the_program(reader, shared_data, name):
     with reader.open(shared_data / name) as source:
         assert with_data(source)
@@ -55,7 +56,7 @@ def test_exclusive_values_add_up_to_the_program(reader, shared_data, name):
         assert source.extent == EXTENTS.get(name.rpartition("/")[2], source.extent)
 
 
-@pytest.mark.parametrize("name", VERSION_4)
+@cells("name", VERSION_4)
 def test_version_4_conserves_cost(shared_data, name):
     """The laws of hpcprof's propagation, on the file's own values, scope by scope."""
     meta = read_meta(shared_data / name / "meta.db")
@@ -96,7 +97,7 @@ def test_version_4_conserves_cost(shared_data, name):
                 assert np.abs(of_threads - stored).max() <= 1e-9 * size
 
 
-@pytest.mark.parametrize("name", VERSION_4)
+@cells("name", VERSION_4)
 def test_both_files_of_values_agree(reader, shared_data, name):
     found = reader.verify(shared_data / name)
     assert sum(agreement.compared for agreement in found) > 0

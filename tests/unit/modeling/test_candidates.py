@@ -9,6 +9,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, SearchSpace, fit
+from cells import cells
 
 Law = Callable[[FloatArray], FloatArray]
 POINTS = 2.0 ** np.arange(2, 11)
@@ -21,7 +22,7 @@ def modelled(law: Law, noise: float = 0.0, points: FloatArray = POINTS) -> tuple
     return str(models.growth(0)), models.formula(0)
 
 
-@pytest.mark.parametrize("term", DEFAULT_SPACE.terms, ids=str)
+@cells("term", DEFAULT_SPACE.terms)
 def test_every_term_of_the_space_is_recognised_without_noise(term: Law) -> None:
     top = float(np.abs(term(POINTS)).max())
     y = np.stack([term(POINTS), 1 + 9 * term(POINTS) / top])[..., None].repeat(2, axis=2)

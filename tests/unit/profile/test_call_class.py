@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from callpath_modeler.profile.call_class import CallClass, call_class
 from callpath_modeler.profile.schema import Region
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "expected"),
     [
         ("MPI_Send", CallClass.POINT_TO_POINT),
@@ -45,7 +44,7 @@ def test_a_name_without_a_paradigm_tells_the_class(name, expected):
     assert call_class(name) is expected
 
 
-@pytest.mark.parametrize(
+@cells(
     ("paradigm", "role", "expected"),
     [
         ("mpi", "point2point", CallClass.POINT_TO_POINT),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.unify import unify
+from cells import cells
 from synthetic import call_tree
 
 
@@ -53,7 +53,7 @@ def test_excluded_call_paths_have_no_row_and_folded_ones_that_of_their_caller():
     assert rows.tolist() == [0, 1, 1, 2, ROOT, ROOT]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cells("seed", range(40))
 def test_wanted_call_paths_are_found_as_among_all(seed):
     random = np.random.default_rng(seed)
     regions = [Region(f"f{k % 4}", file="a.c", line=int(10 * (k // 4))) for k in range(6)]

@@ -16,6 +16,7 @@ from callpath_modeler.profile.pattern import Patterns, matcher_of
 from callpath_modeler.profile.regular import Machine
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.syntax import ExpressionError
+from cells import cells
 
 LETTERS = "abAB_1 .-\n"
 ONE = st.sampled_from([
@@ -73,7 +74,7 @@ def test_what_an_expression_fits(expression, fitting, others):
     assert [name for name in (*fitting, *others) if test(name)] == fitting
 
 
-@pytest.mark.parametrize(
+@cells(
     "expression",
     [
         *("(a+)+b", "(a|a)*b", "(a|aa)+b", "(.*)*x", "((a*)*)*b", "(a?){200}a{200}b"),
@@ -81,7 +82,7 @@ def test_what_an_expression_fits(expression, fitting, others):
         r"(\w+\s?)*\.",
     ],
 )
-@pytest.mark.parametrize("piece", ["a", "ab", "a "])
+@cells("piece", ["a", "ab", "a "])
 def test_an_expression_takes_no_more_steps_for_a_longer_name(expression, piece):
     machine = Machine(expression)
     steps = []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from callpath_modeler.errors import UsageError
 from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.study import Study
+from cells import cells
 
 RANDOM = random.Random(3)
 SCALES = (1, 8, 27, 64, 125)
@@ -190,7 +191,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("columns", COLUMNS.values(), ids=[*COLUMNS])
+@cells("columns", COLUMNS.values())
 def test_identifiers_in_tables_are_no_parameters(tmp_path, columns):
     (tmp_path / "runs.csv").write_text(table(columns))
     (tmp_path / "plain.csv").write_text(table({}))

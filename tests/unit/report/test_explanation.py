@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from callpath_modeler.diagnostics import KINDS
 from callpath_modeler.report.explanation import explanation, overview, reference_page
+from cells import cells
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "findings.md"
 
@@ -19,7 +18,7 @@ def test_the_reference_page_has_the_text_of_the_program():
     )
 
 
-@pytest.mark.parametrize("code", KINDS)
+@cells("code", KINDS)
 def test_an_explanation_has_all_parts_and_fits_a_terminal(code):
     lines = explanation(code)
     text = " ".join(" ".join(lines).split())

@@ -16,6 +16,7 @@ from callpath_modeler.report.expressions import (
     latex_number,
     python_formulas,
 )
+from cells import cells
 
 POINTS = np.array([3.0, 8.0, 20.0, 64.0, 125.0, 512.0])
 SCALES = np.array([1.0, 3.0, 8.0, 9.0, 100.0, 243.0, 4096.0, 262144.0])
@@ -27,7 +28,7 @@ TERMS = [
 SHAPES = [*TERMS, *breaks(POINTS), TermDifference(Term(1, 0), Term(Fraction(2, 3), 0))]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=repr)
+@cells("shape", SHAPES)
 def test_python_computes_what_the_model_does(shape):
     formula = f"2.5 - 3e-07 * {factor_text(shape, 'p', pretty=False, exact=True)}"
     with np.errstate(over="ignore"):

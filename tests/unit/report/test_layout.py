@@ -4,6 +4,7 @@ import pytest
 from rich.cells import cell_len
 
 from callpath_modeler.report.layout import TextColumn, chain_text, shorten, table, tree_table, wrap
+from cells import cells
 
 VALUES = TextColumn("p=64", ["1.23e+06 s", "4 s"])
 BAND = TextColumn("95% band", ["10 … 20 s", "3 … 5 s"])
@@ -30,7 +31,7 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left():
     assert first.index("O(p") == second.index("O(1)")
 
 
-@pytest.mark.parametrize("width", range(44, 120))
+@cells("width", range(44, 120))
 def test_no_line_is_wider_than_the_terminal_and_no_number_is_cut(width):
     text = lines(width)
     assert max(map(cell_len, text)) <= width
@@ -80,7 +81,7 @@ def test_a_path_that_fits_is_whole():
     assert shorten(["main", "a", "b"], None) == "main/a/b"
 
 
-@pytest.mark.parametrize("space", range(4, 60))
+@cells("space", range(4, 60))
 def test_a_shortened_path_fits_and_ends_as_the_path_does(space):
     names = ["main", "LagrangeLeapFrog", "CalcForceForNodes", "MPI_Waitall"]
     short = shorten(names, space)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from callpath_modeler.analysis.refinement import is_writable, refine
 from callpath_modeler.report.score_p_filter import KEYWORDS, filter_text, pattern
+from cells import cells
 from instrumented import compiled, ranked
 from score_p_filters import FilterSyntaxError, Rule, excluded, rules
 
@@ -83,8 +84,8 @@ def test_a_filter_without_functions_is_valid():
     assert "# 0 functions with 0 % of the visits" in text
 
 
-@pytest.mark.parametrize("mangled", [False, True])
-@pytest.mark.parametrize("name", HOSTILE)
+@cells("mangled", [False, True])
+@cells("name", HOSTILE)
 def test_hostile_names_are_matched_exactly_or_kept(name, mangled):
     region = compiled("f" if mangled else name, name if mangled else "")
     found = filtered(region, compiled("other", "_Zother"), compiled("fa"))

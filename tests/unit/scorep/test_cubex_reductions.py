@@ -13,6 +13,7 @@ from brute_force import OVER, reduce, reduce_longest
 import cube_writer as cw
 from callpath_modeler.profile.schema import COMPUTED, Reduction
 from callpath_modeler.readers.reductions import is_plain, statistic_of_present
+from cells import cells
 from cpmodel_scorep import CubexReader, rows, stream
 
 ALL = list(COMPUTED)
@@ -100,7 +101,7 @@ VARIANTS = list(
 )
 
 
-@pytest.mark.parametrize(("codec", "index", "endian", "roots", "missing", "gz"), VARIANTS)
+@cells(("codec", "index", "endian", "roots", "missing", "gz"), VARIANTS)
 def test_reductions_equal_brute_force_in_every_encoding(
     tmp_path, codec, index, endian, roots, missing, gz
 ):
@@ -115,9 +116,9 @@ def test_reductions_equal_brute_force_in_every_encoding(
     check(path, tree, metrics, machine)
 
 
-@pytest.mark.parametrize("codec", ["raw", "zlib"])
-@pytest.mark.parametrize("sparse_sums", [False, True])
-@pytest.mark.parametrize("block", [1, 200, 1000])
+@cells("codec", ["raw", "zlib"])
+@cells("sparse_sums", [False, True])
+@cells("block", [1, 200, 1000])
 def test_families_may_reach_over_any_number_of_blocks(
     tmp_path, monkeypatch, codec, sparse_sums, block
 ):
@@ -201,8 +202,8 @@ def test_values_that_are_not_finite_count_as_missing(tmp_path):
         assert [(f.code, f.count) for f in profile.findings()] == [("CPM117", 3)]
 
 
-@pytest.mark.parametrize("reduction", ALL)
-@pytest.mark.parametrize("processes", [1, 2, 5, 64])
+@cells("reduction", ALL)
+@cells("processes", [1, 2, 5, 64])
 def test_missing_values_are_left_out_of_every_reduction(reduction, processes):
     rng = np.random.default_rng(processes)
     block = rng.lognormal(size=(200, processes))
@@ -226,8 +227,8 @@ def test_a_block_with_one_odd_value_is_not_plain(value):
     assert not is_plain(block)
 
 
-@pytest.mark.parametrize("sparse_sums", [False, True])
-@pytest.mark.parametrize("block", [1, 100, 1 << 20])
+@cells("sparse_sums", [False, True])
+@cells("block", [1, 100, 1 << 20])
 def test_missing_inclusive_values_leave_only_their_callers_and_themselves_unknown(
     tmp_path, monkeypatch, block, sparse_sums
 ):
@@ -312,8 +313,8 @@ def test_time_of_tuples_over_threads_is_inclusive_and_in_ticks(tmp_path):
         assert {f.code for f in profile.findings()} == {"CPM108"}
 
 
-@pytest.mark.parametrize("dtype", ["INT64", "UINT32", "INT16", "UINT8"])
-@pytest.mark.parametrize("endian", ["<", ">"])
+@cells("dtype", ["INT64", "UINT32", "INT16", "UINT8"])
+@cells("endian", ["<", ">"])
 def test_every_integer_type_is_read(tmp_path, dtype, endian):
     tree, machine = cw.Tree([-1, 0], ["main", "a"]), cw.Machine([1, 1])
     values = np.array([[100.0, 20.0], [3.0, 7.0]])

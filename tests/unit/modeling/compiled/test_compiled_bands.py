@@ -11,6 +11,7 @@ from scipy import special
 from callpath_modeler.modeling import Mixture, Models, fit
 from callpath_modeler.modeling.constants.bands import ENDS, SCORES
 from callpath_modeler.modeling.sums import addable, as_addends
+from cells import cells
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
 
@@ -45,7 +46,7 @@ def test_bands_are_those_of_numpy(kind: str) -> None:
     np.testing.assert_allclose(found.high, expected.high, rtol=1e-9)
 
 
-@pytest.mark.parametrize("others", range(6))
+@cells("others", range(6))
 def test_bands_with_any_number_of_runners_up_are_those_of_numpy(others: int) -> None:
     models, targets = models_of("usual"), np.array([3e2, 4e6])
     few = replace(
@@ -88,7 +89,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray, high: np.ndarray, digi
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("confidence", [0.3, 0.95, 0.999])
+@cells("confidence", [0.3, 0.95, 0.999])
 def test_addends_are_those_of_numpy(kind: str, confidence: float) -> None:
     models = replace(models_of(kind), confidence=confidence)
     targets = np.array([0.7, 3e2, np.inf, 4e6])
@@ -114,8 +115,8 @@ def test_addends_of_odd_quantiles_are_those_of_numpy() -> None:
         assert_close(found, expected, rows[:, ENDS[1]], 1e-12)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5, 15])
-@pytest.mark.parametrize("probability", [0.0, 1e-6, 0.025, 0.5, 0.8, 1 - 1e-6, 1.0])
+@cells("parts", [1, 2, 5, 15])
+@cells("probability", [0.0, 1e-6, 0.025, 0.5, 0.8, 1 - 1e-6, 1.0])
 def test_quantiles_and_exceedances_are_those_of_numpy(parts: int, probability: float) -> None:
     made = mixture(parts)
     found = made.quantile(probability)

@@ -11,6 +11,7 @@ import pytest
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture import outcome, repetition_noise, scaled_rows
 from callpath_modeler.modeling.noise import CENTRES, Centre
+from cells import cells
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
 
@@ -62,7 +63,7 @@ def rows_of(kind: str) -> tuple[FloatArray, FloatArray]:
     return points, y
 
 
-@pytest.mark.parametrize("how", CENTRES)
+@cells("how", CENTRES)
 @pytest.mark.parametrize("kind", [*KINDS, *MANY])
 def test_repetitions_say_to_c_what_they_say_to_numpy(kind: str, how: Centre) -> None:
     points, y = rows_of(kind)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
-
 from callpath_modeler.modeling.compiled.kernels import CompiledKernels
 from callpath_modeler.modeling.reference.kernels import ReferenceKernels
+from cells import cells
 
 NAMES = sorted(
     name for name in {*dir(CompiledKernels), *dir(ReferenceKernels)} if not name.startswith("_")
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cells("name", NAMES)
 def test_both_implementations_have_the_same_parameters(name):
     ours, theirs = (getattr(kind(), name) for kind in (CompiledKernels, ReferenceKernels))
     assert callable(ours) is callable(theirs)

@@ -11,6 +11,7 @@ from callpath_modeler.modeling.validation import (
     search_space,
     validate,
 )
+from cells import cells
 
 P = np.array([32.0, 64, 128, 256, 512, 1024])
 
@@ -19,8 +20,8 @@ def growth(text: str) -> Growth:
     return parse_growth(text).growth
 
 
-@pytest.mark.parametrize("text", [str(found) for found in search_space(growth("p"))])
-@pytest.mark.parametrize("constant", [0.0, 7.0])
+@cells("text", [str(found) for found in search_space(growth("p"))])
+@cells("constant", [0.0, 7.0])
 def test_every_term_of_the_space_is_found_again(text: str, constant: float) -> None:
     law = growth(text)
     values = constant + 3e-3 * law(P)[None]
