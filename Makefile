@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test golden check lint types contracts docs man pictures wheel installs lock format bench cluster samples \
+.PHONY: help demo test golden check lint types contracts texts docs man pictures wheel installs lock format bench cluster samples \
   fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize clean
 
 help:
 	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
 	@echo "make test    run the tests"
 	@echo "make golden  write the golden outputs of tests/golden again, and show which of them change"
-	@echo "make check   lint, types, import contracts, documentation"
+	@echo "make check   lint, types, import contracts, texts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
 	@echo "make man     write docs/man, the man pages, from the texts of --help"
 	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
@@ -29,7 +29,9 @@ help:
 demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/stencil --target 1024 --verify sample_profiles/stencil.p1024
 
+# Tests start hundreds of processes, each of which takes longer without compiled bytecode.
 test: $(VENV)/installed-dev
+	$(BIN)/python -m compileall -q callpath_modeler plugins tests
 	$(BIN)/python -m pytest -n 2
 
 golden: $(VENV)/installed-dev
@@ -37,7 +39,7 @@ golden: $(VENV)/installed-dev
 	git --no-pager diff --stat=120 -- tests/golden/expected
 	git ls-files --others --exclude-standard tests/golden/expected
 
-check: lint types contracts docs
+check: lint types contracts texts docs
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -48,6 +50,9 @@ types: $(VENV)/installed-dev
 
 contracts: $(VENV)/installed-dev
 	$(BIN)/lint-imports
+
+texts: $(VENV)/installed-dev
+	$(BIN)/python docs/scripts/check_texts.py
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python docs/scripts/build_site.py

@@ -14,17 +14,15 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import numpy as np
 import pandas as pd
 import pytest
 
-from callpath_modeler.cli.group import cpmodel
+from check_texts import PAGES, blocks
 from communication import exchange, traced, uneven
 from patterns import stencil2
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 ANEW = bool(os.environ.get("CPMODEL_NEW_PAGES"))
 WIDTH = "100"
 ELSEWHERE = {"configure.md"}
@@ -40,12 +38,6 @@ class Example:
     steps: tuple[tuple[str, str], ...]
 
 
-def blocks(page):
-    """Return the fenced blocks of a page that are not programs or files."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return [text for language, text in fenced if language in {"", "console"}]
-
-
 def steps(text):
     return tuple(re.findall(r"^\$ (cpmodel .*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE))
 
@@ -57,14 +49,6 @@ EXAMPLES = [
     for text in blocks(page)
     if steps(text)
 ]
-LINES = [
-    (page.name, line)
-    for page in PAGES
-    for text in blocks(page)
-    for line in text.splitlines()
-    if line.startswith(("cpmodel ", "$ cpmodel "))
-]
-
 
 # The files for the commands of the pages.
 
@@ -198,17 +182,3 @@ def test_lines_that_are_left_out_are_one_or_more_and_all_others_count():
     assert not fits(["a", "...", "d"], ["a", "b", "c"])
     assert not fits(["1 %", "..."], ["2 %", "b"])
     assert not fits(["a"], ["a", "b"])
-
-
-@pytest.mark.parametrize(("page", "line"), LINES, ids=[": ".join(pair) for pair in LINES])
-def test_commands_of_the_pages_have_the_options_they_show(page, line):  # noqa: ARG001
-    # A comment follows a command after a # or two spaces.
-    words = shlex.split(re.split(r"   *|  #", line.removeprefix("$ "))[0], comments=True)[1:]
-    command, name, context = cpmodel, "cpmodel", None
-    while isinstance(command, click.Group):
-        context = command.make_context(name, words, parent=context, resilient_parsing=True)
-        words = [*context._protected_args, *context.args]
-        name, command, words = command.resolve_command(context, words)
-        assert command is not None, name
-    context = click.Context(command, info_name=name, parent=context)
-    command.make_parser(context).parse_args(words)
