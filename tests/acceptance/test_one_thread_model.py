@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.efficiency import PopFactor, Scheme
 from callpath_modeler.analysis.excess import measured_excess
+from cells import cells
 from hybrid_timelines import FORMATS, Timeline
 
 SCALES = (4, 8)
@@ -26,25 +27,29 @@ CASES: dict[str, Callable[[int, bool], list[Timeline]]] = {
         Timeline([1.0] * (1 + r % 3), 0.2 * p, waits) for r in range(p)
     ],
 }
-ALL = list(product(FORMATS, CASES, (False, True)))
+KINDS = list(product(CASES, (False, True)))
+Studied = Callable[[str, bool], cpm.Study]
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Callable[[str, str, bool], list[Path]]:
-    def written(name: str, case: str, waits: bool) -> list[Path]:
-        if name == "otf2":
-            pytest.importorskip("otf2")
-        folder = tmp_path / f"{name}-{waits}"
+@pytest.fixture(scope="module", params=FORMATS)
+def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Studied:
+    """Return the study of a case in one format, written and read once."""
+    if request.param == "otf2":
+        pytest.importorskip("otf2")
+
+    @cache
+    def studied(case: str, waits: bool) -> cpm.Study:
+        folder = tmp_path_factory.mktemp("runs")
         for p in SCALES:
-            FORMATS[name](folder / f"app.p{p}.r1", CASES[case](p, waits))
-        return [folder]
+            FORMATS[request.param](folder / f"app.p{p}.r1", CASES[case](p, waits))
+        return cpm.Study(folder)
 
-    return written
+    return studied
 
 
-@pytest.mark.parametrize(("name", "case", "waits"), ALL)
-def test_the_run_time_is_that_of_the_longest_thread(runs, name, case, waits):
-    experiment = cpm.load(runs(name, case, waits))
+@cells(("case", "waits"), KINDS)
+def test_the_run_time_is_that_of_the_longest_thread(study, case, waits):
+    experiment = study(case, waits).experiment()
     values = experiment.columns[experiment.metric(None).name]
     slowest = [max(one.run_time for one in CASES[case](p, waits)) for p in SCALES]
     assert values.run_time == pytest.approx(slowest)
@@ -53,9 +58,9 @@ def test_the_run_time_is_that_of_the_longest_thread(runs, name, case, waits):
     assert values.total == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(("name", "case", "waits"), ALL)
-def test_excess_work_is_a_share_of_the_elapsed_time(runs, name, case, waits):
-    experiment = cpm.load(runs(name, case, waits))
+@cells(("case", "waits"), KINDS)
+def test_excess_work_is_a_share_of_the_elapsed_time(study, case, waits):
+    experiment = study(case, waits).experiment()
     found = measured_excess(experiment, experiment.metric(None).name, "p", *SCALES)
     (row,) = [row for row in range(len(experiment.tree))
               if experiment.tree.path(row) == "main/MPI_Allreduce"]  # fmt: skip
@@ -84,9 +89,9 @@ def _expected(timelines: list[Timeline]) -> dict[PopFactor, float]:
     }
 
 
-@pytest.mark.parametrize(("name", "case", "waits"), ALL)
-def test_idle_workers_are_lost_to_the_mpi_of_their_master(runs, name, case, waits):
-    found = cpm.Study(*runs(name, case, waits)).efficiency().efficiency
+@cells(("case", "waits"), KINDS)
+def test_idle_workers_are_lost_to_the_mpi_of_their_master(study, case, waits):
+    found = study(case, waits).efficiency().efficiency
     for p, at in zip(SCALES, found.estimates, strict=True):
         for factor, value in _expected(CASES[case](p, waits)).items():
             told = at.value[Scheme.MULTIPLICATIVE, factor][0]
