@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import click
@@ -62,13 +63,18 @@ def parsed(step: Step) -> tuple[str, dict[str, object]] | None:
 
 
 COMMANDS = dict(leaves(cpmodel, "cpmodel"))
-STEPS = [found for case in all_cases() for step in case.steps if (found := parsed(step))]
+
+
+@cache
+def steps() -> list[tuple[str, dict[str, object]]]:
+    """Return the command and the options of each line, parsed only if a test needs them."""
+    return [found for case in all_cases() for step in case.steps if (found := parsed(step))]
 
 
 def chosen(option: click.Option, commands: set[str]) -> set[str]:
     """Return the values that golden outputs give an option of some commands."""
     found: set[str] = set()
-    for name, values in STEPS:
+    for name, values in steps():
         if name not in commands:
             continue
         value = values.get(str(option.name))
