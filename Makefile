@@ -30,6 +30,7 @@ demo: $(VENV)/installed
 	$(BIN)/cpmodel rank sample_profiles/stencil --target 1024 --verify sample_profiles/stencil.p1024
 
 # Tests start hundreds of processes, each of which takes longer without compiled bytecode.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/installed-dev
 	$(BIN)/python -m compileall -q callpath_modeler plugins tests
 	$(BIN)/python -m pytest -n 2

@@ -180,14 +180,19 @@ def calls_of(found, rank):
     return lines
 
 
-def check_program(path, counting, folder, language, *, allow_unsafe=False):
+def check_program(path, counting, folder, *languages, allow_unsafe=False):
+    """Check the calls and totals of the programs of a trace in some languages."""
     found = resolved(recorded(path)).traced
     told = specify(found)
     require_safe(told, allow_unsafe=allow_unsafe)
-    totals, calls = run_program(told, counting, folder, language)
-    assert totals == totals_of(path)
-    for rank in range(told.processes):
-        assert calls[rank] == calls_of(found, rank), rank
+    expected = [calls_of(found, rank) for rank in range(told.processes)]
+    for language in languages:
+        place = folder / language
+        place.mkdir()
+        totals, calls = run_program(told, counting, place, language)
+        assert totals == totals_of(path), language
+        for rank in range(told.processes):
+            assert calls[rank] == expected[rank], (language, rank)
 
 
 def test_a_program_of_all_kinds_makes_the_calls_of_the_trace(
@@ -269,9 +274,9 @@ TRACES = [
 
 @pytest.mark.parametrize("trace", TRACES)
 def test_programs_of_measured_traces_make_the_calls_of_these(
-    trace, shared_data, counting, tmp_path, language
+    trace, shared_data, counting, tmp_path
 ):
-    check_program(shared_data / trace / "traces.otf2", counting, tmp_path, language)
+    check_program(shared_data / trace / "traces.otf2", counting, tmp_path, *LANGUAGES)
 
 
 def test_a_program_says_how_many_processes_it_needs(all_kinds, counting, tmp_path, language):
