@@ -7,6 +7,8 @@ import io
 
 import pytest
 
+from cells import cells
+
 SCALES = (1, 8, 27, 64, 125)
 RUNS = [(p, r) for p in SCALES for r in (1, 2, 3)]
 DATES = [f"2026-11-{day:02}" for day in range(1, 16)]
@@ -91,14 +93,14 @@ def expected(run, samples, told):
     return told["rows"]
 
 
-@pytest.mark.parametrize("naming", list(FILES))
+@cells("naming", list(FILES))
 def test_names_of_files_do_not_change_the_ranking(run, profiles, expected, tmp_path, naming):
     for name, profile in zip(FILES[naming], profiles, strict=True):
         (tmp_path / name).symlink_to(profile)
     assert ranking(run, tmp_path) == expected
 
 
-@pytest.mark.parametrize("naming", list(DIRECTORIES))
+@cells("naming", list(DIRECTORIES))
 def test_names_of_directories_do_not_change_the_ranking(run, profiles, expected, tmp_path, naming):
     for name, profile in zip(DIRECTORIES[naming], profiles, strict=True):
         (tmp_path / name).mkdir(parents=True)

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from cells import cells
 from communication import HALVES, everything, exchange, head_to_head, traced
 from cpmodel_commspec.generators.registry import installed, load
 from trace_writer import Comm
@@ -123,7 +124,7 @@ def secret(rank):
         rank.handle("secret_function")
 
 
-@pytest.mark.parametrize("is_json", [False, True])
+@cells("is_json", [False, True])
 @pytest.mark.parametrize("name", FORMATS)
 def test_anonymous_output_has_no_name_of_the_application(run, name, is_json, tmp_path):
     source = traced(tmp_path / "secret_trace", 2, secret, {"secret_comm": [0, 1]})
@@ -147,7 +148,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@cells("hostile", HOSTILE)
 @pytest.mark.parametrize("name", FORMATS)
 def test_names_stay_in_their_place(run, name, hostile, tmp_path):
     """Output of a hostile name has the lines of output of a harmless one."""
@@ -201,7 +202,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize("field", FREE)
+@cells("field", FREE)
 @pytest.mark.parametrize("name", [name for name in FORMATS if load(name).is_program])
 def test_names_of_specifications_stay_in_comments(run, name, field, tmp_path):
     def program(rank):

@@ -10,6 +10,7 @@ import pytest
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.input_limits import UNLIMITED, VARIABLE, InputLimits, Work
 from callpath_modeler.loading import load
+from cells import cells
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def path(tmp_path):
     return tmp_path / "a.json"
 
 
-@pytest.mark.parametrize("work", Work)
+@cells("work", Work)
 def test_a_limit_has_a_floor_and_grows_with_the_file(path, work):
     small, large = InputLimits(path, 1), InputLimits(path, 100 * 2**20)
     assert small.most(work) == work.floor
@@ -107,7 +108,7 @@ def test_a_comb_of_deep_call_paths_is_refused(path):
         load([path])
 
 
-@pytest.mark.parametrize("work", Work)
+@cells("work", Work)
 def test_the_page_of_limits_has_the_numbers_of_the_code(work):
     page = Path(__file__).resolve().parents[2] / "docs/reference/configuration.md"
     floor = f"{work.floor >> 20} MiB" if work.floor % 2**20 == 0 else f"{work.floor:,}"

@@ -28,6 +28,7 @@ from callpath_modeler.printable import (
     shell_words,
     xml_text,
 )
+from cells import cells
 
 NAMES = st.text(
     alphabet=st.sampled_from([*"ab*/\\\"'$`;|&>(){}", "\n", "\r", "\x1b", "\u202e", " "])
@@ -87,7 +88,7 @@ def test_a_text_that_is_no_formula_is_its_own_cell(text):
     assert csv_cell(text) == text
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         *("<script>x</script>", "[x](http://y)", "![x](http://y)", "`x`", "a|b", "__main__"),
@@ -105,7 +106,7 @@ def test_markdown_shows_a_text_as_it_is(text):
     assert html.unescape(left) == left
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         *("@owner", "me@example.org", "#1", "owner/code#12", "GH-7", "gh-7", "!5", "a&3"),

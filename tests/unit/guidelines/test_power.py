@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cells import cells
 from cpmodel_guidelines.statistics.permutations import permutation_test
 from cpmodel_guidelines.statistics.power import Power, least_mpiruns
 
 
-@pytest.mark.parametrize("mpiruns", [4, 5, 10, 30])
-@pytest.mark.parametrize("slowdown", [0.05, 0.1, 0.3, 0.5])
+@cells("mpiruns", [4, 5, 10, 30])
+@cells("slowdown", [0.05, 0.1, 0.3, 0.5])
 def test_the_chance_to_find_a_violation_is_that_of_a_noncentral_t(mpiruns, slowdown):
     power = Power(mpiruns, 0.07, 495, 0.05)
     distance = np.log1p(slowdown) * np.sqrt(mpiruns) / 0.07

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, fit
 from callpath_modeler.modeling.model_columns import column_names
+from cells import cells
 
 POINTS = 2.0 ** np.arange(3, 9)
 TARGETS = np.array([1e-3, 0.5, 1, 8, 100, 256, 1e4, 1e9, 1e15, np.inf])
@@ -76,8 +77,8 @@ def test_points_that_are_far_below_the_largest_one_do_not_overflow(measured) -> 
     assert (models.coefficients[0, 0] < 100) & (models.weight[0] > 0)
 
 
-@pytest.mark.parametrize("unit", [1e-60, 1e-15, 2.0**-40, 1e-3, 7.3, 2.0**40, 1e18, 1e60])
-@pytest.mark.parametrize("repetitions", [1, 3])
+@cells("unit", [1e-60, 1e-15, 2.0**-40, 1e-3, 7.3, 2.0**40, 1e18, 1e60])
+@cells("repetitions", [1, 3])
 def test_no_unit_changes_a_model_or_its_band(unit: float, repetitions: int) -> None:
     y = laws(np.random.default_rng(41), repetitions) * np.pi
     one, two = fit(POINTS, y), fit(POINTS, y * unit)

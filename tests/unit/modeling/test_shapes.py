@@ -28,6 +28,7 @@ from callpath_modeler.modeling.shapes import (
     shapes_to_header,
 )
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from cells import cells
 
 HALF, ONE, TWO = Fraction(1, 2), Fraction(1), Fraction(2)
 STEP = Break(BreakKind.STEP, 91)
@@ -46,7 +47,7 @@ ALL = (STEP, LEAP, DROP, BEND, BEYOND, CLIMB, PLATEAU, FLOOR, CEILING, LEVELS, B
 CONSTANT = Growth(Fraction(0), 0)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("shape", "p", "values"),
     [
         (STEP, [1, 91, 92, 1e9], [0, 0, 1, 1]),
@@ -70,7 +71,7 @@ def test_a_break_has_the_values_its_formula_says(
     assert shape(p) == pytest.approx(values, rel=1e-12)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("shape", "text", "pretty"),
     [
         (STEP, "[p > 91]", "[p > 91]"),
@@ -97,7 +98,7 @@ def test_a_break_is_written_as_a_factor(shape: Break, text: str, pretty: str) ->
     assert shape.text("n") == re.sub(r"\bp\b", "n", text)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("shape", "growth", "end"),
     [
         (STEP, CONSTANT, 1.0),

@@ -13,6 +13,7 @@ from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.modeling.stored_schema import COLUMNS
+from cells import cells
 
 P = np.array([2.0, 4, 8, 16, 32])
 
@@ -46,7 +47,7 @@ def test_a_column_of_another_shape_is_refused(stored, name):
                 from_arrays({**arrays, name: other}, header, 4)
 
 
-@pytest.mark.parametrize("name", list(COLUMNS))
+@cells("name", list(COLUMNS))
 def test_a_column_of_another_type_is_refused(stored, name):
     arrays, header = stored
     other = arrays[name].astype("S4")
@@ -54,7 +55,7 @@ def test_a_column_of_another_type_is_refused(stored, name):
         from_arrays({**arrays, name: other}, header, 4)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "value"),
     [
         ("terms", -2),

@@ -7,11 +7,11 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import callpath_modeler as cpm
 import cube_writer as cw
 from caliper_writer import Writer
+from cells import cells
 
 Costs = Mapping[str, float]
 Law = Callable[[float], Costs]
@@ -115,11 +115,11 @@ def cases() -> list:
     """Return 60 series: tables in all names of workers, and profiles of two tools."""
     found = []
     for k, (kind, workers, share) in enumerate(product(KINDS, COLUMNS, SHARES)):
-        found.append(pytest.param(kind, "table", workers, share, k, id=f"{kind}-{workers}-{share}"))
+        found.append((kind, "table", workers, share, k))
     for k, (kind, share) in enumerate(product(KINDS, (0.05, 0.15, 0.2, 0.3))):
-        found.append(pytest.param(kind, "cube", "", share, k, id=f"{kind}-profiles-{share}"))
+        found.append((kind, "cube", "", share, k))
     for k, (kind, told, share) in enumerate(product(KINDS, METADATA, (0.1, 0.3))):
-        found.append(pytest.param(kind, "caliper", told, share, k, id=f"{kind}-{told}-{share}"))
+        found.append((kind, "caliper", told, share, k))
     return found
 
 
@@ -138,7 +138,7 @@ def test_there_are_sixty_generated_series():
     assert len(cases()) == 60
 
 
-@pytest.mark.parametrize(("kind", "form", "detail", "share", "seed"), cases())
+@cells(("kind", "form", "detail", "share", "seed"), cases())
 def test_the_kind_of_a_generated_series_is_recognised(tmp_path, kind, form, detail, share, seed):
     made = loaded(tmp_path, kind, form, detail, share, seed)
     assert made.scaling == kind, made.scaling_reason

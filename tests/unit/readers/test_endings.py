@@ -6,11 +6,11 @@ import gzip
 import json
 
 import numpy as np
-import pytest
 
 import caliper_writer
 import cube_writer as cw
 from callpath_modeler.loading import load
+from cells import cells
 
 TREE = cw.random_tree(4, seed=1)
 COST = np.ones((4, 1))
@@ -41,7 +41,7 @@ def packed(content):
     return lambda path: path.write_bytes(gzip.compress(content.encode()))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "write"),
     [
         ("PROFILE.CUBEX", cubex),

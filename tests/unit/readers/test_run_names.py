@@ -116,7 +116,7 @@ def expected(samples):
     return content(load(samples / "lulesh"))
 
 
-@pytest.mark.parametrize("naming", NAMINGS.values(), ids=[*NAMINGS])
+@cells("naming", NAMINGS.values())
 def test_profiles_are_one_experiment_under_any_names(tmp_path_factory, samples, expected, naming):
     experiment = load(place(tmp_path_factory.mktemp("runs"), samples, naming))
     assert content(experiment) == expected

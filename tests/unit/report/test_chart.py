@@ -6,6 +6,7 @@ import pytest
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.curve import Curve
 from callpath_modeler.report.layout import TextStyle
+from cells import cells
 
 NAN = float("nan")
 
@@ -75,8 +76,8 @@ def test_the_edge_of_the_data_is_drawn_only_below_a_target_beyond_it():
     assert "┊" in text(curve(target=64.0))
 
 
-@pytest.mark.parametrize("linear", [False, True])
-@pytest.mark.parametrize(
+@cells("linear", [False, True])
+@cells(
     "of",
     [
         curve(measured=[5] * 4, model=5.0),
@@ -89,7 +90,6 @@ def test_the_edge_of_the_data_is_drawn_only_below_a_target_beyond_it():
         curve(model=3.0, spread=1e6),
         curve(target=1e12),
     ],
-    ids=lambda of: f"{of.measured.tolist()}",
 )
 def test_odd_data_are_drawn(of, linear):
     rows = draw(of, "s", linear=linear)

@@ -19,6 +19,7 @@ from callpath_modeler.errors import InputError, WorkerDiedError
 from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.profile.schema import COMPUTED, Reduction
 from callpath_modeler.readers.base import Workers
+from cells import cells
 from cpmodel_scorep import CubexReader, rows, stream
 from cpmodel_scorep import profile as opened
 
@@ -97,8 +98,8 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-@pytest.mark.parametrize("parts", [1, 2, 3, 1000])
+@cells("variant", VARIANTS)
+@cells("parts", [1, 2, 3, 1000])
 def test_every_number_of_parts_gives_the_same_bits(tmp_path, variant, parts):
     path = written(tmp_path / "a.cubex", **variant)
     whole = read(path)

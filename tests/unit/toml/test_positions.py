@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callpath_modeler.toml import lines_of
+from cells import cells
 
 HARD = '''\
 # schema = 0
@@ -40,7 +40,7 @@ q = 2
 '''
 
 
-@pytest.mark.parametrize(
+@cells(
     ("place", "line"),
     [
         (("schema",), 2),

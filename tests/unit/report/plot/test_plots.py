@@ -25,6 +25,7 @@ from callpath_modeler.report.plot.drawing import (
 )
 from callpath_modeler.report.plot.model import ModelPlot
 from callpath_modeler.report.plot.style import WIDTH, format_of_plot, label
+from cells import cells
 from synthetic import experiment
 
 mpl = pytest.importorskip("matplotlib", reason="plots need matplotlib: the extra [plot]")
@@ -439,8 +440,8 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+@cells("name", HOSTILE)
+@cells("form", ["pdf", "svg", "png"])
 def test_hostile_names_are_drawn_as_text(name, form):
     parameter = f"p{name}" if name.isprintable() else "p"
     metric = Metric(f"t{name}", f"s{name}")
