@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.atomic import write_file
 from callpath_modeler.errors import InputError, OutputError
@@ -125,7 +124,7 @@ class BookmarkFile(Struct, frozen=True):
                 hint=f"this version reads schema {_SCHEMA}",
             )
         marks = {one.callpath: Bookmark(one.callpath, one.note) for one in document.bookmark}
-        return [replace(mark, note=_note(mark.note)) for mark in marks.values()]
+        return [structs.replace(mark, note=_note(mark.note)) for mark in marks.values()]
 
     def write(self, bookmarks: Sequence[Bookmark]) -> BookmarkFile:
         """Write the bookmarks, completely or not at all; return the file to use from then on.
@@ -155,7 +154,7 @@ class BookmarkFile(Struct, frozen=True):
             write_file(self.path, content, overwrite=True)
         except OutputError as error:
             raise OutputError(error.message, hint="check the permissions of the file") from error
-        return replace(self, source=self.path)
+        return structs.replace(self, source=self.path)
 
 
 def _note(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.analysis.measured import Sample, sample_at
 from callpath_modeler.analysis.two_samples import SampleComparison, compare_samples
@@ -63,7 +63,7 @@ def relative_to_others(
     # The error of the common change is an error of each comparison with it.
     doubt = _MEDIAN * float(np.sqrt(np.sum((weight * error[known]) ** 2))) / float(weight.sum())
     variance = before.variance + doubt**2 * before.count
-    moved = replace(before, centre=before.centre * np.exp(change), variance=variance)
+    moved = structs.replace(before, centre=before.centre * np.exp(change), variance=variance)
     return compare_samples(moved, after, confidence)
 
 

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.analysis.bands import Band
 from callpath_modeler.analysis.deviations import (
@@ -376,7 +375,7 @@ def _interval(
     here = runs[:, point]
     sample = sample_at(runs, point, pool)
     if noise is not None:
-        sample = replace(sample, variance=noise[:, 0], dof=noise[:, 1])
+        sample = structs.replace(sample, variance=noise[:, 0], dof=noise[:, 1])
     reach = sample.reach(confidence)
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = centre * np.exp(-reach), centre * np.exp(reach)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.measured import Measured
@@ -65,11 +65,13 @@ class AlignedExperiment:
         """Return the predictions of its models at a scale, for the call paths of both."""
         assert self.fitted is not None, "it has models"
         own = predict(self.fitted, scale)
-        own = replace(own, leader=np.where(own.leader >= 0, self.rows[own.leader], -1), factor=1.0)
+        own = structs.replace(
+            own, leader=np.where(own.leader >= 0, self.rows[own.leader], -1), factor=1.0
+        )
         columns: dict[str, Any] = {
             name: self.spread(getattr(own, name), absent) for name, absent in ABSENT.items()
         }
-        return replace(own, **columns)
+        return structs.replace(own, **columns)
 
     def repetitions(self, target: float) -> int:
         """Return the number of runs of a target; 0 = it was not run."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from callpath_modeler.analysis.bands import Band, stretched
@@ -89,9 +88,9 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     """
     own = _of_models(fitted, target)
     value = _reconciled(fitted, target, own.value, own)
-    own = replace(own, value=value, low=np.fmin(own.low, value))
+    own = structs.replace(own, value=value, low=np.fmin(own.low, value))
     most = most_of_call_paths(fitted, target, own.total())
-    return replace(own, high=np.minimum(np.fmax(own.high, value), most), most=most)
+    return structs.replace(own, high=np.minimum(np.fmax(own.high, value), most), most=most)
 
 
 def predicted_values(fitted: Fitted, target: float) -> FloatArray:
@@ -201,7 +200,7 @@ def with_callees(tree: CallTree, own: Predicted) -> Predicted:
     low, high = stretched(value, *ends_of_sums(value, added), own.factor)
     high = np.minimum(high, own.most)
     growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
-    return replace(
+    return structs.replace(
         own, value=value, low=low, high=high, added=added, leader=leader, growth=growth, lead=lead
     )
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.analysis.answer import Answer, measured_intervals
 from callpath_modeler.analysis.answer_bands import MeasuredIntervals, ModelBands, model_bands
@@ -82,7 +82,7 @@ class Ranking(Answer, RankingPlotMixin):
     def predicted(self) -> Predicted:
         """Predictions with their bands, even if the target was measured."""
         view = with_callees(self.tree, self.own) if self.inclusive else self.own
-        return view if self.repetitions else replace(view, low=self.low, high=self.high)
+        return view if self.repetitions else structs.replace(view, low=self.low, high=self.high)
 
     @property
     def value(self) -> FloatArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.analysis.changes import Changes, change_of, marks_of
 from callpath_modeler.analysis.deviations import deviation_addends, deviation_of_sums
@@ -105,7 +105,7 @@ class SumChanges:
             return sample
         addends = side.spread(deviation_addends(side.fitted), absent=0.0)
         variance, dof = deviation_of_sums(sums(Costs.of(self.differences.pair.tree, addends)))
-        return replace(sample, variance=variance, dof=dof)
+        return structs.replace(sample, variance=variance, dof=dof)
 
     @cached_property
     def _addends(self) -> tuple[Costs, Costs] | None:

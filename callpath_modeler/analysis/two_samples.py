@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.arrays import FloatArray
@@ -51,7 +51,9 @@ def compare_samples(base: Sample, new: Sample, confidence: float) -> SampleCompa
     shared = base.is_repeated != new.is_repeated
     if shared:
         known = base if base.is_repeated else new
-        base, new = (replace(s, variance=known.variance, dof=known.dof) for s in (base, new))
+        base, new = (
+            structs.replace(s, variance=known.variance, dof=known.dof) for s in (base, new)
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         difference = np.log(new.centre) - np.log(base.centre)
         parts = [sample.variance / sample.count for sample in (base, new)]

@@ -338,11 +338,11 @@ def _view_options(request: ViewRequest) -> Sequence[str]:
     words += ["--min-share", f"{request.least:g}", "-n", "all"]
     if request.depth is not None:
         words += ["--depth", str(request.depth)]
-    for option, text in (("--zoom", request.zoom), ("--filter", request.keep)):
-        words += [option, text] if text else []
-    for option, paths in (("--open", request.opened), ("--close", request.closed)):
+    for flag, text in (("--zoom", request.zoom), ("--filter", request.keep)):
+        words += [flag, text] if text else []
+    for flag, paths in (("--open", request.opened), ("--close", request.closed)):
         for path in paths:
-            words += [option, path]
+            words += [flag, path]
     words += ["--sort", str(request.sort)]
     words += ["--reverse"] if request.reverse else []
     words += ["--lines", str(request.most)] if request.most is not None else []

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics.findings_of_profiles import OF_PROFILES
 from callpath_modeler.diagnostics.findings_of_series import OF_MODELS, OF_SERIES
@@ -38,7 +37,7 @@ class Finding(Struct, frozen=True):
         for name in ("subject", "message"):
             text: str = getattr(self, name)
             if not text.isprintable() or len(text) > _LONGEST:
-                force_setattr(self, name, printable(shortened(text, _LONGEST)))
+                structs.force_setattr(self, name, printable(shortened(text, _LONGEST)))
 
     @property
     def remedy(self) -> str:

@@ -35,8 +35,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.activities import Activity
@@ -78,7 +77,7 @@ class Balance(Struct, frozen=True, eq=False):
 
     def take(self, keep: BoolArray) -> Balance:
         """Return the parts of some subtrees, [s] = True."""
-        return replace(
+        return structs.replace(
             self,
             rows=self.rows[keep],
             parts=self.parts[keep],

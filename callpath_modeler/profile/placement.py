@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.printable import printable
@@ -25,7 +24,7 @@ class Topology(Struct, frozen=True, eq=False):
     coordinates: IntArray
 
     def __post_init__(self) -> None:
-        force_setattr(self, "name", printable(self.name))
+        structs.force_setattr(self, "name", printable(self.name))
 
 
 class Placement(Struct, frozen=True, eq=False):
@@ -44,7 +43,7 @@ class Placement(Struct, frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         if not all(map(str.isprintable, set(self.nodes))):
-            force_setattr(self, "nodes", tuple(map(printable, self.nodes)))
+            structs.force_setattr(self, "nodes", tuple(map(printable, self.nodes)))
 
     @classmethod
     def unknown(cls, processes: int) -> Placement:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.columns import columns_of, different_names, kinds_of
@@ -59,7 +59,7 @@ def with_cases(
     kept = _independent({key: of for key, of in texts.items() if key not in excluded})
     new = [key for key in kept if key in words]
     return [
-        replace(
+        structs.replace(
             run,
             metadata={**{key: words[key][k] for key in new}, **run.metadata},
             cases=tuple(kept),
@@ -76,10 +76,10 @@ def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
     if not kinds:
         return read
     return [
-        replace(
+        structs.replace(
             run,
             metadata={_KIND: word, **run.metadata},
-            file=replace(run.file, names=names),
+            file=structs.replace(run.file, names=names),
             cases=(*run.cases, _KIND),
         )
         for run, (word, names) in zip(read, kinds, strict=True)
@@ -105,10 +105,12 @@ def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> li
         sign = re.compile(rf"(?<![A-Za-z]){re.escape(column.label)}[-_.=:]?\d+")
         texts = [f"{column.label}{value:.0f}" for value in column.values if value is not None]
         return [
-            replace(
+            structs.replace(
                 run,
                 metadata={_KIND: text, **run.metadata},
-                file=replace(run.file, names=tuple(sign.sub("", n) for n in run.file.components)),
+                file=structs.replace(
+                    run.file, names=tuple(sign.sub("", n) for n in run.file.components)
+                ),
                 cases=(*run.cases, _KIND),
             )
             for run, text in zip(read, texts, strict=True)

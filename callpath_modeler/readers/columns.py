@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.readers.tokens import NameWord, NumberToken, tokens_in, word_of
 
@@ -175,7 +174,9 @@ def _completed(columns: Sequence[NumberColumn]) -> list[NumberColumn]:
                 and all(None in pair for pair in pairs)
             ):
                 values = tuple(b if a is None else a for a, b in pairs)
-                done[k] = replace(other, values=values, joined=other.joined and column.joined)
+                done[k] = structs.replace(
+                    other, values=values, joined=other.joined and column.joined
+                )
                 break
         else:
             done.append(column)

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, UsageError
@@ -484,7 +483,7 @@ def _from_manifest(path: Path, registry: _Remembering) -> list[RunFile]:
                     f"{path}: {name} = {value} of {run.path} is not finite", hint="give a number"
                 )
     return [
-        replace(
+        structs.replace(
             _named(path.parent / run.path, registry, None),
             parameters={printable(name): value for name, value in run.parameters.items()},
             repetition=run.repetition,

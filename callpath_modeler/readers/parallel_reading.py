@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, PluginError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def with_absolute_path(file: RunFile) -> RunFile:
     """Return a profile with its absolute path."""
-    return replace(file, path=file.path.absolute())
+    return structs.replace(file, path=file.path.absolute())
 
 
 def named_as(file: RunFile, outcome: list[ReadRun] | InputError) -> list[ReadRun] | InputError:
@@ -43,10 +43,10 @@ def named_as(file: RunFile, outcome: list[ReadRun] | InputError) -> list[ReadRun
         hint = outcome.hint and outcome.hint.replace(long, short)
         return InputError(outcome.message.replace(long, short), hint=hint)
     return [
-        replace(
+        structs.replace(
             run,
             name=run.name.replace(long, short),
-            file=replace(run.file, path=file.path),
+            file=structs.replace(run.file, path=file.path),
             findings=tuple(_renamed(each, long, short) for each in run.findings),
         )
         for run in outcome
@@ -55,7 +55,7 @@ def named_as(file: RunFile, outcome: list[ReadRun] | InputError) -> list[ReadRun
 
 def _renamed(finding: Finding, long: str, short: str) -> Finding:
     subject, message = (text.replace(long, short) for text in (finding.subject, finding.message))
-    return replace(finding, subject=subject, message=message)
+    return structs.replace(finding, subject=subject, message=message)
 
 
 Progress = Callable[[int, int], None]

@@ -16,8 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
@@ -65,7 +64,7 @@ class RankCondition(Struct, frozen=True):
     text: str
 
     def __post_init__(self) -> None:
-        force_setattr(self, "text", " ".join(self.text.split()))
+        structs.force_setattr(self, "text", " ".join(self.text.split()))
         _parsed(self.text)
 
     def of(self, processes: int) -> BoolArray:

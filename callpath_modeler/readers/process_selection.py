@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding
@@ -82,7 +81,7 @@ class ProcessSelection(Struct, frozen=True):
                 hint="omit it, or give a condition: --split-ranks 'rank == 0'",
             )
         found = dict(zip(order, groups.labels, strict=True))
-        return replace(self, names=groups.names, found=found)
+        return structs.replace(self, names=groups.names, found=found)
 
     def of(self, source: ProfileSource, name: str, reduction: Reduction) -> GroupedProfile:
         """Return the selected processes of a run.
@@ -254,7 +253,7 @@ def _of_threads(declared: DeclaredMetric) -> DeclaredMetric:
     if not reason or declared.status is not MetricStatus.DATA:
         return declared
     note = f"{reason}, so processes cannot be selected"
-    return replace(declared, status=MetricStatus.UNSUPPORTED, note=note)
+    return structs.replace(declared, status=MetricStatus.UNSUPPORTED, note=note)
 
 
 def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Array, IntArray
@@ -127,7 +126,7 @@ class Columns(Struct, frozen=True):
         order = np.lexsort((-known, process))
         longest, first = order[begins], begins
         is_first = known[first] >= (1 - OF_THE_FIRST) * known[longest]
-        return replace(self, longest=column[np.where(is_first, first, longest)])
+        return structs.replace(self, longest=column[np.where(is_first, first, longest)])
 
     def of_processes(self, is_used: BoolArray) -> Columns:
         """Return the columns of some processes, [processes] = True, in blocks of the same width."""
@@ -135,7 +134,7 @@ class Columns(Struct, frozen=True):
         number = np.full(self.stored, -1, np.intp)
         number[column] = np.where(is_used[process], process, -1)
         longest = None if self.longest is None else self.longest[is_used]
-        return replace(Columns.of(number), longest=longest)
+        return structs.replace(Columns.of(number), longest=longest)
 
     def fold(self, block: FloatArray, how: Fold) -> FloatArray:
         """Return one value per process, [rows, processes].

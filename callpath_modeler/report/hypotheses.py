@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus
@@ -69,7 +69,7 @@ def hypotheses(fitted: Fitted, row: int, target: float, *, style: TextStyle) -> 
             continue
         for place, (first, at) in enumerate(found):
             if first.formula == other.formula or _alike(its, at):
-                found[place] = replace(first, weight=first.weight + other.weight), at
+                found[place] = structs.replace(first, weight=first.weight + other.weight), at
                 break
         else:
             found.append((other, its))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import ROOT
@@ -87,7 +87,9 @@ def _add(whole: Contents, part: Contents) -> None:
     whole.rank += part.rank
     whole.thread |= {begun + record: thread for record, thread in part.thread.items()}
     whole.wait |= {begun + record: wait for record, wait in part.wait.items()}
-    whole.places |= {begun + record: replace(place) for record, place in part.places.items()}
+    whole.places |= {
+        begun + record: structs.replace(place) for record, place in part.places.items()
+    }
     whole.files |= part.files
     whole.quantities |= part.quantities
     whole.is_cut |= part.is_cut

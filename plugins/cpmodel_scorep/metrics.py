@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
@@ -59,7 +58,7 @@ class StoredMetric(Struct, frozen=True):
 
     def of_streams(self) -> StoredMetric:
         """Return the metric of the values on GPU streams, which are in the same rows."""
-        return replace(self, declared=self.declared.on_gpu_streams(), on_gpu=True)
+        return structs.replace(self, declared=self.declared.on_gpu_streams(), on_gpu=True)
 
     @property
     def status(self) -> MetricStatus:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
@@ -322,7 +322,9 @@ class CubeProfile:
         if name and self.columns.threads > 1 and self.definitions.locations.are_threads:
             stored = self.stored[name]
             declared = stored.declared.of_all_threads()
-            self.stored[declared.metric.name] = replace(stored, declared=declared, fold=Fold.SUM)
+            self.stored[declared.metric.name] = structs.replace(
+                stored, declared=declared, fold=Fold.SUM
+            )
 
     def _add_metrics_of_streams(self) -> None:
         """Add a metric of GPU streams for each metric that is not zero on all of them."""

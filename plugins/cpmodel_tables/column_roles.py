@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.runs import names_a_case
@@ -106,7 +106,7 @@ def _parameter(grid: Grid, layout: TableLayout, title: str, of_runs: Roles) -> C
         use, reason = of_runs.others[name]
         option = f"--param {shell_word(printable(name))}"
         if use == NUMBER_OF_REPETITION:
-            return replace(_repetition(title, reason), option=option)
+            return structs.replace(_repetition(title, reason), option=option)
         setting = ("parameters", name, "none")
         return ColumnRole(printable(title), use, reason, option, setting)
     setting = ("parameters", name, f"column:{name}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.numerals import decimal_of
@@ -34,7 +34,7 @@ _PACKED = 3
 def limits_of(path: Path, budget: Budget | None) -> InputLimits:
     """Return the limits for a table; `budget` is that of a packed one."""
     limits = InputLimits.of(path)
-    return limits if budget is None else replace(limits, size=_PACKED * limits.size)
+    return limits if budget is None else structs.replace(limits, size=_PACKED * limits.size)
 
 
 class CellColumns:

@@ -7,8 +7,7 @@ from fractions import Fraction
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler import modeling
 from callpath_modeler.analysis.ideals import scaling_over
@@ -137,7 +136,7 @@ class Needs(Struct, frozen=True, eq=False):
     def take(self, places: IntArray) -> Needs:
         """Return the needs of some of the call paths."""
         found = tuple(
-            replace(
+            structs.replace(
                 each,
                 amounts=each.amounts.take(places),
                 growth=tuple(each.growth[k] for k in places.tolist()),
@@ -145,7 +144,7 @@ class Needs(Struct, frozen=True, eq=False):
             for each in self.found
             if each.amounts.values[places].any()
         )
-        return replace(
+        return structs.replace(
             self,
             rows=self.rows[places],
             time=self.time[places],
@@ -178,11 +177,11 @@ class Needs(Struct, frozen=True, eq=False):
             for place, its in zip(places.tolist(), each.growth, strict=True):
                 growth[place] = its
             amounts = each.amounts.spread(places, count)
-            found.append(replace(each, amounts=amounts, growth=tuple(growth)))
+            found.append(structs.replace(each, amounts=amounts, growth=tuple(growth)))
         source = self.source.copy()
         source[places] = part.source
         delay = None if part.delay is None else part.delay.spread(places, count)
-        return replace(self, found=tuple(found), delay=delay, source=source)
+        return structs.replace(self, found=tuple(found), delay=delay, source=source)
 
 
 def target_of(fitted: Fitted, target: float) -> float:
@@ -225,7 +224,7 @@ def with_needs(times: Needs, fitted: Fitted) -> Needs:
     at = float(times.points[-1])
     delay, source = _delays(fitted, times.rows, at)
     found = _needs(fitted, times.rows, at)
-    return replace(times, found=found, delay=delay, source=source)
+    return structs.replace(times, found=found, delay=delay, source=source)
 
 
 def _processes(fitted: Fitted, target: float) -> FloatArray:

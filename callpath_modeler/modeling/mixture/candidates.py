@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import fields
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
@@ -66,13 +65,13 @@ class Candidates(Struct, frozen=True):
 
     def take(self, which: IntArray) -> Candidates:
         """Return the candidates with the numbers `which`."""
-        columns = (getattr(self, field.name) for field in fields(self))
+        columns = (getattr(self, field.name) for field in structs.fields(self))
         return Candidates(*(np.take(column, which, axis=-1) for column in columns))
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:
         """Return the candidates of all parts, ordered by row; all parts number the rows alike."""
-        columns = ([getattr(part, field.name) for part in parts] for field in fields(cls))
+        columns = ([getattr(part, field.name) for part in parts] for field in structs.fields(cls))
         return cls(*(np.concatenate(column, axis=-1) for column in columns)).by_row()
 
 

@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array, IntArray
 from callpath_modeler.errors import UsageError
@@ -280,7 +279,7 @@ def _kept(
         first = minimum_expected_loss(found, logs[0], np.lexsort((logs[0], found.row)))
     else:
         its = np.flatnonzero(shown)
-        few = replace(found, row=found.row[its], weight=found.weight[its])
+        few = structs.replace(found, row=found.row[its], weight=found.weight[its])
         first = its[minimum_expected_loss(few, logs[0][its], np.lexsort((logs[0][its], few.row)))]
     rest = found.weight.copy()
     rest[first] = 0.0

@@ -6,8 +6,7 @@ See docs/explanation/hypotheses.md, 'Priors that are learnt'.
 from __future__ import annotations
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.learning import (
@@ -60,7 +59,7 @@ class Posterior(Struct, frozen=True):
 
     def scaled(self, share: FloatArray) -> Posterior:
         """Return the posterior with the weights of each row multiplied by `share` [n]."""
-        return replace(self, weight=self.weight * share[self.row])
+        return structs.replace(self, weight=self.weight * share[self.row])
 
     def repeated(self, rows: IntArray) -> Posterior:
         """Return the posterior of `rows` [n] in this order; a row may occur more than once."""

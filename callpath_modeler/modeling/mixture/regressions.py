@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import fields
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import (
@@ -68,7 +67,9 @@ class Moments(Struct, frozen=True):
 
     def take(self, rows: IntArray) -> Moments:
         """Return the sums of some rows."""
-        columns = (np.take(getattr(self, field.name), rows, axis=-1) for field in fields(self))
+        columns = (
+            np.take(getattr(self, field.name), rows, axis=-1) for field in structs.fields(self)
+        )
         return Moments(*columns)
 
 
@@ -144,12 +145,12 @@ class TwoTermFits(Struct, frozen=True):
     @classmethod
     def joined(cls, parts: Sequence[TwoTermFits]) -> TwoTermFits:
         """Return the regressions of all parts."""
-        columns = (np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls))
+        columns = (np.concatenate([getattr(p, f.name) for p in parts]) for f in structs.fields(cls))
         return cls(*columns)
 
     def take(self, which: tuple[IntArray, ...]) -> TwoTermFits:
         """Return the regressions at the positions `which`, [M]."""
-        return TwoTermFits(*(getattr(self, field.name)[which] for field in fields(self)))
+        return TwoTermFits(*(getattr(self, field.name)[which] for field in structs.fields(self)))
 
 
 def occam_volume(share: N, known: N | float, folds: float) -> N:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import fields
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import PLAIN_LAW, ROUNDING, TINY
@@ -80,11 +79,13 @@ class SideRegressions(Struct, frozen=True):
 
     def take(self, rows: IntArray, laws: IntArray) -> Self:
         """Return some laws; `rows` and `laws` broadcast against each other."""
-        return type(self)(*(getattr(self, field.name)[rows, laws] for field in fields(self)))
+        return type(self)(
+            *(getattr(self, field.name)[rows, laws] for field in structs.fields(self))
+        )
 
     def of_rows(self, rows: IntArray) -> Self:
         """Return all laws of some rows."""
-        return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return type(self)(*(getattr(self, field.name)[rows] for field in structs.fields(self)))
 
     @classmethod
     def of(

@@ -12,8 +12,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.breaks import Break, BreakKind, at_last, breaks
@@ -260,7 +259,7 @@ class Catalogue(Struct, frozen=True):
 
     def take(self, which: IntArray) -> Catalogue:
         """Return the products with the numbers `which`."""
-        return replace(self, code=self.code[:, which], cost=self.cost[which])
+        return structs.replace(self, code=self.code[:, which], cost=self.cost[which])
 
     @property
     def single(self) -> BoolArray:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from math import lgamma
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LOG_2PI, NO_PART, TINY
@@ -105,7 +104,9 @@ class SumFits(Struct, frozen=True):
             self.coefficients,
             self.covariance,
         )
-        return posterior_in_numpy(found, data, ways, replace(beliefs, hypotheses=self.log_prior))
+        return posterior_in_numpy(
+            found, data, ways, structs.replace(beliefs, hypotheses=self.log_prior)
+        )
 
 
 def largest_of_each(row: IntArray, number: FloatArray, count: int) -> FloatArray:
@@ -170,7 +171,7 @@ def _fits(
     log_evidence[:, used[0] <= size] = -np.inf
     codes = space.numbers(positions)
     found = _wide(row, point, codes, log_evidence, numbers, inverse, len(space.axes))
-    return replace(found, log_prior=sums.log_prior)
+    return structs.replace(found, log_prior=sums.log_prior)
 
 
 def _solved(
@@ -406,7 +407,7 @@ class FittedSums(Struct, frozen=True):
         )
         both = Candidates.joined([found, more])
         most = largest_of_each(both.row, both.log_evidence.max(axis=0), len(believed.variance))
-        return replace(both, log_evidence=both.log_evidence - most[both.row])
+        return structs.replace(both, log_evidence=both.log_evidence - most[both.row])
 
     def candidates(
         self,

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from callpath_modeler.modeling.constants.validation import FURTHEST, PER_DOUBLING, VERDICT_CHUNK
@@ -213,5 +213,5 @@ def _band_of(
     """Return the probability of some hypotheses, [n], and the band of these alone, [n, m]."""
     weight = np.where(members, mixture.weight, 0.0)
     share = weight.sum(axis=1)
-    alone = replace(mixture, weight=weight / np.where(share > 0, share, 1.0)[:, None])
+    alone = structs.replace(mixture, weight=weight / np.where(share > 0, share, 1.0)[:, None])
     return share, *alone.band(confidence)

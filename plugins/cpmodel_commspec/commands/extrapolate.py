@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import TABLE, WholeNumber, option
@@ -145,7 +145,9 @@ def _read(
     for number, trace in enumerate(traces, 1):
         traced, own = read_trace(console, trace)
         read.append(marked(traced, any_source) if any_source else traced)
-        findings += [replace(x, subject=f"trace {number}") for x in own] if is_anonymous else own
+        findings += (
+            [structs.replace(x, subject=f"trace {number}") for x in own] if is_anonymous else own
+        )
     return anonymous_runs(read) if is_anonymous else read, findings
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
+from msgspec import structs
 
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import OUTPUT, RUNS, WholeNumber, option, was_asked
@@ -132,7 +132,7 @@ def _extracted(
         traced = marked(traced, any_source)
     if is_anonymous:
         traced = anonymous(traced)
-        findings = [replace(one, subject=_NAMELESS) for one in findings]
+        findings = [structs.replace(one, subject=_NAMELESS) for one in findings]
     resolution = resolved(traced)
     # Operations of a long trace are most of the memory: none of them stay longer than needed.
     del traced
