@@ -12,7 +12,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 _MOST_EXPONENT = 700.0
 
 Total = tuple[float, float, float]
-"""Value of the program, lower end and upper end."""
+"""A value, its lower end and its upper end."""
 
 
 class Band(Struct, frozen=True, eq=False):
@@ -36,6 +36,10 @@ class Band(Struct, frozen=True, eq=False):
     def at(self, index: int) -> tuple[float, float, float]:
         """Return one value with its lower and upper end."""
         return float(self.value[index]), float(self.low[index]), float(self.high[index])
+
+    def rows(self) -> list[Total]:
+        """Return each value with its lower and upper end."""
+        return [*zip(self.value.tolist(), self.low.tolist(), self.high.tolist(), strict=True)]
 
 
 def propagate_errors(

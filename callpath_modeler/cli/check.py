@@ -43,6 +43,9 @@ _GITHUB = "github"
     group=OUTPUT,
     key=None,
 )
+@click.option(
+    "--all", "complete", is_flag=True, help="List the expectations that pass, too, in the table."
+)
 @output_file("Write to a file.")
 @option("--force", "Replace files that exist.", group=OUTPUT, key=None)
 @question_options
@@ -54,6 +57,7 @@ def command(
     file: Path,
     junit: Path | None,
     format_: str | None,
+    complete: bool,
     output: Path | None,
     force: bool,
     question: Question,
@@ -61,7 +65,9 @@ def command(
 ) -> None:
     """Check models against the expectations of FILE.toml; exit with status 1 if one fails.
 
-    `cpmodel baseline` writes a file to start from.
+    The table lists the expectations that fail, that the data do not decide, or that match no call
+    path. Its last line counts all. Other formats have all expectations. `cpmodel baseline` writes a
+    file to start from.
     """
     from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.annotations import to_annotations
@@ -79,7 +85,8 @@ def command(
         console.write(to_junit(found), junit, overwrite=force)
     if form == "table":
         width = None if output is not None else console.width
-        lines = check_text(found, style=TextStyle(width=width, ascii_only=console.ascii_only))
+        style = TextStyle(width=width, ascii_only=console.ascii_only)
+        lines = check_text(found, style=style, complete=complete)
         render_lines(console, lines, output, force=force)
     elif form == _GITHUB:
         console.write(to_annotations(found), output, overwrite=force)

@@ -38,33 +38,40 @@ STYLES = {
 _GREY = "dim"
 
 
-def check_text(check: Check, *, style: TextStyle) -> list[Text]:
+def check_text(check: Check, *, style: TextStyle, complete: bool = True) -> list[Text]:
     """Return the results as lines of text, in the order of the file, and a summary line.
 
     Parameters
     ----------
     check : the results
     style : width, length of names, and characters of text
+    complete : False = without the expectations that pass; the summary counts them
     """
-    listing = check_listing(check, style=style)
+    listing = check_listing(check, style=style, complete=complete)
     return [*(line for entry in listing.entries for line in entry.lines), *listing.foot]
 
 
-def check_listing(check: Check, *, style: TextStyle) -> Listing:
+def check_listing(check: Check, *, style: TextStyle, complete: bool = True) -> Listing:
     """Return the results as a list that starts at the first failure.
 
-    Each entry leads to the call path that decides the result.
+    Each entry leads to the call path that decides the result. `complete` is as for `check_text`.
     """
     say = style.say
-    names = [cell_len(outcome.name) for outcome in check.outcomes]
+    shown = [each for each in check.outcomes if complete or _is_notable(each)]
+    names = [cell_len(outcome.name) for outcome in shown]
     column = min(_MOST, max(names, default=0))
     entries = [
         ListingEntry([*_outcome_lines(check, outcome, column, style=style)], _worst(outcome))
-        for outcome in check.outcomes
+        for outcome in shown
     ]
     colour = "bold green" if check.passed else "bold red"
-    failed = (k for k, outcome in enumerate(check.outcomes) if outcome.failed)
+    failed = (k for k, outcome in enumerate(shown) if outcome.failed)
     return Listing([], entries, wrap(say(last_line(check)), style.width, colour), next(failed, 0))
+
+
+def _is_notable(outcome: Outcome) -> bool:
+    """Return whether an outcome is more than one of many that pass; no match may be a mistake."""
+    return outcome.status is not Status.PASS or not outcome.matched
 
 
 def _outcome_lines(
@@ -119,10 +126,10 @@ def _worst(outcome: Outcome) -> str:
 
 def last_line(check: Check) -> str:
     """Return the summary line: counts of results, and the scale and confidence of the check."""
-    judged = [(outcome, j) for outcome in check.outcomes for j in outcome.judgements]
+    judged = {(o.fitted, j.target): (o, j) for o in check.outcomes for j in o.judgements}
     # Growth has no target of its own, so the target of the values describes it as well.
-    judged = [each for each in judged if each[1].target is not None] or judged
-    targets = dict.fromkeys(setting_text(_where(outcome, j)) for outcome, j in judged)
+    finite = [each for (_, target), each in judged.items() if target is not None]
+    targets = dict.fromkeys(setting_text(_where(*each)) for each in finite or judged.values())
     confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
     at = " and ".join(target for target in targets if target)
     sure = " and ".join(f"{100 * confidence:g}" for confidence in confidences)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _SHOWN = 0.05
 """Smallest probability of a growth that is named."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GrowthCheck:
     """Models compared with growth limits.
 
@@ -60,6 +61,38 @@ class GrowthCheck:
         disagrees = (alone.kept & ~kept) | (alone.broken & ~broken)
         return cls(models, found, growth, disagrees)
 
+    # A file has up to 10^5 expectations of one call path each: lists are read faster than arrays.
+
+    @cached_property
+    def within(self) -> list[float]:
+        """Probability that the growth is within the limit, [n]; NaN = no model."""
+        within: list[float] = self.verdicts.within.tolist()
+        return within
+
+    @cached_property
+    def is_doubtful(self) -> list[bool]:
+        """True if no law explains the measurements, or a model and its parts disagree, [n]."""
+        doubtful: list[bool] = (self.verdicts.outside | self.disagrees).tolist()
+        return doubtful
+
+    @cached_property
+    def is_open(self) -> BoolArray:
+        """True if the data do not decide, [n]."""
+        return ~(self.verdicts.kept | self.verdicts.broken)
+
+    @cached_property
+    def _in_order(self) -> tuple[IntArray, list[int]]:
+        """Growths from the most probable to the least, and how many of them are named, [n]."""
+        table = self.growth.table
+        least = np.minimum(_SHOWN, table.max(axis=1, keepdims=True))
+        return np.argsort(-table, axis=1, kind="stable"), (table >= least).sum(axis=1).tolist()
+
+    def probable_growths(self, place: int) -> list[int]:
+        """Return the growths of a subject that are named, the most probable first."""
+        order, count = self._in_order
+        found: list[int] = order[place, : count[place]].tolist()
+        return found
+
 
 def judge_growth(
     limit: GrowthLimit,
@@ -78,34 +111,31 @@ def judge_growth(
     check : models compared with the limit, those of these subjects among them
     places : their places in it
     """
-    found, within_limit = check.verdicts, check.verdicts.within[places]
-    surely_in, surely_out, outside = (
-        each[places] for each in (found.kept, found.broken, found.outside)
-    )
-    known = ~np.isnan(within_limit)
-    beyond = np.where(known, 1 - within_limit, 1.0)
-    within = known.all() and not outside.any() and not check.disagrees[places].any()
-    kept = within and beyond.sum() <= (1 - confidence) * len(subjects)
+    its = places.tolist()
+    known = [check.within[k] == check.within[k] for k in its]
+    beyond = [
+        1 - check.within[k] if is_known else 1.0 for k, is_known in zip(its, known, strict=True)
+    ]
+    surely_out, open_ = check.verdicts.broken[places], check.is_open[places]
+    within = all(known) and not any(check.is_doubtful[k] for k in its)
+    kept = within and sum(beyond) <= (1 - confidence) * len(subjects)
     broken, unsure = surely_out.any(), not kept
     verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
-    table, growths = check.growth.table[places], check.models.shapes.growths
-    open_ = ~(surely_in | surely_out)
-    worst = 0
+    growths, worst = check.models.shapes.growths, 0
     if len(subjects) > 1:
-        fastest = table @ np.arange(len(growths))
-        worst = int(np.lexsort((fastest, beyond, open_, surely_out))[-1])
-    probability, named = table[worst], np.empty(0, np.intp)
+        fastest = check.growth.table[places] @ np.arange(len(growths))
+        worst = int(np.lexsort((fastest, np.array(beyond), open_, surely_out))[-1])
+    named, probability = list[int](), check.growth.table[its[worst]]
     if known[worst]:
-        order = np.argsort(-probability, kind="stable")
-        named = order[probability[order] >= min(_SHOWN, probability.max())]
+        named = check.probable_growths(its[worst])
         # Rankings show the growth of the model, which need not be the most probable one.
-        own = int(check.growth.rank[places[worst]])
+        own = int(check.growth.rank[its[worst]])
         if verdict is not Verdict.BROKEN or limit.limits.side(growths[own]):
-            named = np.concatenate([[own], named[named != own]])
-    decides, place = None, places[worst]
+            named = [own, *(each for each in named if each != own)]
+    decides, place = None, its[worst]
     disagrees = bool(check.disagrees[place]) and check.growth.part[place] >= 0
     if verdict is Verdict.UNSURE and not disagrees:
-        undecided = check.models.take([int(places[worst])])
+        undecided = check.models.take([place])
         run = float(deciding_run(undecided, limit.limits, confidence)[0])
         decides = scale_to_run(undecided.points, run) if np.isfinite(run) else None
     return Judgement(
@@ -115,11 +145,11 @@ def judge_growth(
         judged=len(subjects),
         broken=int(surely_out.sum()),
         unsure=int(open_.sum()),
-        unmodelled=float(~known[worst]),
-        outside=bool(outside[worst]),
+        unmodelled=float(not known[worst]),
+        outside=bool(check.verdicts.outside[place]),
         growths=tuple((growths[k], float(probability[k])) for k in named),
         meaning=subjects.meaning(worst, of_growth=True),
-        beyond=float(beyond[worst]) if known[worst] else None,
+        beyond=beyond[worst] if known[worst] else None,
         decides=decides,
         alone=growths[int(check.models.growth_rank()[place])] if disagrees else None,
         part=int(check.growth.part[place]) if disagrees else None,

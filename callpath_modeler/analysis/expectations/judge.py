@@ -43,9 +43,9 @@ from callpath_modeler.analysis.expectations.sum_models import SumModels
 from callpath_modeler.analysis.expectations.verdicts import (
     Judgement,
     Outcome,
-    Status,
     Verdict,
     status_of,
+    verdict_of,
 )
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.arrays import BoolArray, IntArray
@@ -86,6 +86,7 @@ class Judge:
     _sums: dict[Measured, SumModels] = field(default_factory=dict, repr=False)
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
     _free: dict[Fitted, BoolArray] = field(default_factory=dict, repr=False)
+    _rows: dict[tuple[Fitted, str], IntArray] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _budget(self) -> EvaluationBudget:
@@ -136,8 +137,9 @@ class Judge:
         if not matched and not missing and expectation.at_least:
             missing = expectation.callpath or ""
         meant = self._patterns_of(fitted).nearest(missing) if missing else ""
-        found = Outcome(expectation, fitted, line, Status.PASS, matched, judgements, missing, meant)
-        return replace(found, status=status_of(found.verdict, expectation))
+        verdict = verdict_of(expectation, matched, judgements)
+        status = status_of(verdict, expectation)
+        return Outcome(expectation, fitted, line, status, matched, judgements, missing, meant)
 
     def _bound(self, expectation: Expectation, rule: RuleText, fitted: Fitted) -> _Asked:
         """Return a rule with its call paths; a rule without call paths is broken."""
@@ -270,10 +272,13 @@ class Judge:
         self, expectation: Expectation, key: str, fitted: Fitted, pattern: str
     ) -> IntArray:
         """Return the call paths that a pattern selects."""
-        try:
-            return self._patterns_of(fitted).rows(pattern)
-        except UsageError as cause:
-            self._refuse(expectation, key, cause.message, cause.hint or "")
+        # ``others`` needs the call paths of all expectations a second time.
+        if (fitted, pattern) not in self._rows:
+            try:
+                self._rows[fitted, pattern] = self._patterns_of(fitted).rows(pattern)
+            except UsageError as cause:
+                self._refuse(expectation, key, cause.message, cause.hint or "")
+        return self._rows[fitted, pattern]
 
     def _refuse_sums(self, expectation: Expectation, fitted: Fitted) -> None:
         if not fitted.metric.additive:

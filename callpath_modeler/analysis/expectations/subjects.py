@@ -81,8 +81,9 @@ class Subjects:
         if self.rows is None:
             return self
         point = None if target is None else self.measured.point(target)
-        there = ~np.isnan(self.sums(self.fitted.measured[:, -1 if point is None else point]))
-        return replace(self, rows=self.rows[there])
+        column = self.fitted.measured[:, -1 if point is None else point]
+        there = ~np.isnan(self.sums(column))
+        return self if there.all() else replace(self, rows=self.rows[there])
 
     def unmodelled(self) -> FloatArray:
         """Return the share of each subject without a model, at the largest scale, [subjects]."""

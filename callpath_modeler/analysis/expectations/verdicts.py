@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -147,6 +148,14 @@ class Judgement:
         return basis_of(self.measured)
 
 
+def verdict_of(expectation: Expectation, matched: int, judgements: Sequence[Judgement]) -> Verdict:
+    """Return the verdict on all criteria of an expectation that selects some call paths."""
+    verdicts = {judgement.verdict for judgement in judgements}
+    if matched < expectation.at_least or Verdict.BROKEN in verdicts:
+        return Verdict.BROKEN
+    return Verdict.UNSURE if Verdict.UNSURE in verdicts else Verdict.KEPT
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """Result of one expectation.
@@ -199,10 +208,7 @@ class Outcome:
     @property
     def verdict(self) -> Verdict:
         """The verdict on all criteria."""
-        verdicts = {judgement.verdict for judgement in self.judgements}
-        if self.too_few or Verdict.BROKEN in verdicts:
-            return Verdict.BROKEN
-        return Verdict.UNSURE if Verdict.UNSURE in verdicts else Verdict.KEPT
+        return verdict_of(self.expectation, self.matched, self.judgements)
 
     @property
     def decisive(self) -> Judgement | None:
