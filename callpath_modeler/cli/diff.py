@@ -66,6 +66,7 @@ def command(
     from callpath_modeler.analysis.gates import RegressionGate, violations
     from callpath_modeler.report.diff import (
         difference_text,
+        difference_text_table,
         left_out_of_both,
         unjudged_rows,
         violation_lines,
@@ -93,6 +94,7 @@ def command(
     write(
         lambda style: difference_text(found, rows[:first], style, again),
         lambda: difference_table(compared, rows[: table.top], broken, unjudged_rows(found, rows)),
+        lambda style: difference_text_table(found, rows[: table.top], style),
     )
     console.findings(compared.findings)
     for line in violation_lines(found, broken):

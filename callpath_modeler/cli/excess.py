@@ -81,7 +81,7 @@ def command(
     """
     from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.question import Question, findings_at, parse_pairs, slice_findings
-    from callpath_modeler.report.excess import excess_text
+    from callpath_modeler.report.excess import excess_text, excess_text_table
     from callpath_modeler.report.excess_table import excess_table
     from callpath_modeler.report.excess_view import ExcessView
     from callpath_modeler.study import Study
@@ -124,6 +124,7 @@ def command(
     answer_writer(table, console)(
         lambda style: excess_text(shown, style=style, invocation=again),
         lambda: excess_table(shown, findings),
+        lambda style: excess_text_table(shown, style),
     )
     console.findings(findings)
 

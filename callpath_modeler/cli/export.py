@@ -135,7 +135,7 @@ def command(
     findings = findings_at(fitted, target)
     _check_models(fitted, form, what, color_by)
     if form in _TABLES and what != _RANKING and not fitted.is_measured_only:
-        _write_models(console, fitted, form, output, force=force)
+        render_table(console, model_tables.models_table(fitted), form, output, force=force)
         console.findings(findings)
         return
     ranking = study.ranked(fitted, target, question)
@@ -150,19 +150,6 @@ def command(
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
         render_table(console, table, form, output, force=force)
     console.findings(findings)
-
-
-def _write_models(
-    console: Console, fitted: Fitted, form: str, output: Path | None, *, force: bool
-) -> None:
-    """Write the table of models; csv and tsv never hold the whole table in memory."""
-    from callpath_modeler.cli.render import DELIMITERS, render_parts, render_table
-    from callpath_modeler.report.model_tables import models_table, models_tables
-
-    if form in DELIMITERS:
-        render_parts(console, models_tables(fitted), form, output, force=force)
-    else:
-        render_table(console, models_table(fitted), form, output, force=force)
 
 
 def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:

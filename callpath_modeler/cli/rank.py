@@ -117,7 +117,7 @@ def command(
     from callpath_modeler.question import findings_at
     from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.report.ranking_text import ranking_text
+    from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
@@ -149,13 +149,13 @@ def command(
     findings += [each for one in verified.values() if one for each in one.findings]
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
+    shown = {
+        value: chosen[value][ranking.is_ranked[chosen[value]]]
+        for value, (ranking, _) in groups.items()
+    }
     if form == "table":
         without, where = ("--where",) if group_by else (), study.load_options.where
         again = invocation_of(click.get_current_context(), without=without)
-        shown = {
-            value: chosen[value][ranking.is_ranked[chosen[value]]]
-            for value, (ranking, _) in groups.items()
-        }
 
         def lay(count: int, complete: bool) -> list[Text | str]:
             lines: list[Text | str] = []
@@ -186,7 +186,13 @@ def command(
         table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_table(
+            value: ranking_text_table(
+                *(ranking, shown[value][: table.top], table.people_style),
+                check=checks[value],
+                verified=verified[value],
+            )
+            if table.is_for_people
+            else ranking_table(
                 *(ranking, chosen[value][: table.top], own, checks[value], verified[value]),
                 calibration=correction.calibration,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,10 +69,6 @@ def _ways() -> Iterator[tuple[Notes, int, bool]]:
     yield Notes.COUNT, _LEAST, False
 
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-"""Delimiters of the formats that are written part by part."""
-
-
 def render_table(
     console: Console,
     content: Table,
@@ -82,39 +78,22 @@ def render_table(
     force: bool,
     header: bool = True,
 ) -> None:
-    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet."""
+    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet, block by block."""
     from callpath_modeler.report import table_formats
-    from callpath_modeler.report.latex import to_latex
+    from callpath_modeler.report.latex import latex_pieces
 
-    if form in DELIMITERS:
-        render_parts(console, [content], form, output, force=force, header=header)
-        return
     if form == "parquet":
         console.write(_parquet(content), output, overwrite=force)
         return
-    text = {
-        "json": lambda: table_formats.to_json(content),
-        "jsonl": lambda: table_formats.to_jsonl(content),
-        "markdown": lambda: table_formats.to_markdown(content),
-        "latex": lambda: to_latex(content),
-    }[form]()
-    console.write(text, output, overwrite=force)
-
-
-def render_parts(
-    console: Console,
-    parts: Iterable[Table],
-    form: str,
-    output: Path | None,
-    *,
-    force: bool,
-    header: bool = True,
-) -> None:
-    """Write the parts of a table as csv or tsv, one by one."""
-    from callpath_modeler.report.table_formats import csv_pieces
-
-    pieces = csv_pieces(parts, delimiter=DELIMITERS[form], header=header)
-    console.write_pieces(pieces, output, overwrite=force)
+    pieces: dict[str, Callable[[], Iterator[str]]] = {
+        "csv": lambda: table_formats.csv_pieces(content, header=header),
+        "tsv": lambda: table_formats.csv_pieces(content, delimiter="\t", header=header),
+        "json": lambda: table_formats.json_pieces(content),
+        "jsonl": lambda: table_formats.jsonl_pieces(content),
+        "markdown": lambda: table_formats.markdown_pieces(content),
+        "latex": lambda: latex_pieces(content),
+    }
+    console.write_pieces(pieces[form](), output, overwrite=force)
 
 
 def render_lines(

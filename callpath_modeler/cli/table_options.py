@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 TABLE = "table"
 """The text format."""
 FORMATS = (TABLE, "csv", "tsv", "json", "jsonl", "markdown", "latex", "parquet")
+FOR_PEOPLE = ("markdown", "latex")
+"""Formats of tables that people read."""
+ALL = "all"
+"""Every column, or every row."""
 HTML = "html"
 """A page, as a format of commands that can write one."""
 
@@ -42,7 +47,7 @@ class _NumberOrAll(WholeNumber):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number; for ``all``, a number that no table reaches."""
-        return sys.maxsize if value == "all" else int(super().convert(value, param, ctx))
+        return sys.maxsize if value == ALL else int(super().convert(value, param, ctx))
 
 
 NUMBER_OF_ROWS = _NumberOrAll(1)
@@ -55,7 +60,13 @@ _TABLE = (
         type=NUMBER_OF_ROWS,
         group=OUTPUT,
     ),
-    option("--columns A,B", "Columns, in all formats except table.", group=OUTPUT, key=None),
+    option(
+        "--columns A,B",
+        "Columns of files by name, or all. Default: all; markdown and latex have the columns of "
+        "the table.",
+        group=OUTPUT,
+        key=None,
+    ),
     option("--no-header", "Omit the header row of csv and tsv.", group=OUTPUT, key=None),
     option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT),
 )
@@ -101,6 +112,16 @@ class OutputRequest(Struct, frozen=True):
         is_page = self.format_ is None and self.path is not None and self.path.suffix == ".html"
         return HTML if is_page and self.has_page else format_of(self.format_, self.path)
 
+    @property
+    def is_for_people(self) -> bool:
+        """True if the format has the columns of the text table, with its titles and cells."""
+        return self.form in FOR_PEOPLE
+
+    @property
+    def people_style(self) -> TextStyle:
+        """Style of cells in Markdown and LaTeX, which writes growths as mathematics."""
+        return TextStyle(ascii_only=self.form == "latex")
+
     def style(self, console: Console, *, wide: bool = False) -> TextStyle:
         """Return the style of text: files and wide tables have no limit of width."""
         width = None if self.path is not None or wide else console.width
@@ -126,7 +147,7 @@ class TableRequest(Struct, frozen=True):
     ----------
     output : format and file
     top : number of rows; None = the default of the command
-    columns : names of columns, joined by commas; None = all
+    columns : names of columns of files, joined by commas, or all; None = the usual ones
     header : True = a header row in csv and tsv
     wide : True = full names at any width of the terminal
     """
@@ -155,9 +176,19 @@ class TableRequest(Struct, frozen=True):
         return form
 
     @property
+    def is_for_people(self) -> bool:
+        """True if the format has the columns of the text table, with its titles and cells."""
+        return self.form in FOR_PEOPLE and self.columns is None
+
+    @property
     def is_open(self) -> bool:
         """True if the height of the terminal sets the number of rows."""
         return self.top is None and self.output.path is None and not self.wide
+
+    @property
+    def people_style(self) -> TextStyle:
+        """Style of cells in Markdown and LaTeX."""
+        return replace(self.output.people_style, full_names=self.wide)
 
     def style(self, console: Console) -> TextStyle:
         """Return the style of text."""
@@ -175,14 +206,17 @@ class TableRequest(Struct, frozen=True):
         UsageError
             If there is no such column.
         """
-        chosen = content if self.columns is None else _picked(content, self.columns.split(","))
+        chosen = content
+        if self.columns not in (None, ALL):
+            chosen = _picked(content, self.columns.split(","))
         self.output.write_table(console, chosen, header=self.header)
 
 
-def answer_writer(
-    output: OutputRequest | TableRequest, console: Console
-) -> Callable[[Callable[[TextStyle], Sequence[Text | str]], Callable[[], Table]], None]:
+def answer_writer(output: OutputRequest | TableRequest, console: Console) -> Callable[..., None]:
     """Return the function that writes an answer as text for people, or as a table.
+
+    Its arguments are functions that return the text in a style, the table with all columns, and the
+    table of the text (None = there is none).
 
     Raises
     ------
@@ -192,10 +226,14 @@ def answer_writer(
     form = output.form
 
     def write(
-        text: Callable[[TextStyle], Sequence[Text | str]], content: Callable[[], Table]
+        text: Callable[[TextStyle], Sequence[Text | str]],
+        content: Callable[[], Table],
+        of_text: Callable[[TextStyle], Table] | None = None,
     ) -> None:
         if form == TABLE:
             output.write_lines(console, text(output.style(console)))
+        elif of_text is not None and output.is_for_people:
+            output.write_table(console, of_text(output.people_style))
         else:
             output.write_table(console, content())
 

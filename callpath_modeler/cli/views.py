@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from callpath_modeler.question import Question
     from callpath_modeler.report.difference_view import DifferenceView
     from callpath_modeler.report.invocation import Invocation
+    from callpath_modeler.report.layout import TextStyle
     from callpath_modeler.report.table_formats import Table
     from callpath_modeler.report.views import ForecastView
     from callpath_modeler.study import Study
@@ -114,6 +115,7 @@ def write_view(
 
     text: Callable[..., list[Text]]
     content: Callable[[], Table]
+    of_text: Callable[[TextStyle], Table]
     shown: ForecastView | DifferenceView
     findings: Sequence[Finding]
     if isinstance(made, PairForecast):
@@ -121,19 +123,27 @@ def write_view(
             DifferenceView,
             difference_view_table,
             difference_view_text,
+            difference_view_text_table,
         )
 
         shown = DifferenceView(made, request)
         findings = shown.compared.findings
         text = partial(difference_view_text, shown)
         content = partial(difference_view_table, shown)
+        of_text = partial(difference_view_text_table, shown)
     else:
         from callpath_modeler.question import findings_at
-        from callpath_modeler.report.views import ForecastView, views_table, views_text
+        from callpath_modeler.report.views import (
+            ForecastView,
+            views_table,
+            views_text,
+            views_text_table,
+        )
 
         shown = ForecastView(made, request)
         findings = findings_at(made.fitted, made.target)
         text = partial(views_text, shown, invocation=invocation)
         content = partial(views_table, shown, findings)
-    answer_writer(output, console)(lambda style: text(style=style), content)
+        of_text = partial(views_text_table, shown)
+    answer_writer(output, console)(lambda style: text(style=style), content, of_text)
     return len(shown.outline), findings

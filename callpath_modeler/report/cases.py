@@ -18,9 +18,9 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import band_text, band_title, share_texts, value_titles
 from callpath_modeler.report.grouped import labelled, of_group
+from callpath_modeler.report.growths import growth_range_texts
 from callpath_modeler.report.headline import at_text, beyond, culprit
 from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.ranking_table import growth_range_texts
 from callpath_modeler.report.table_formats import Cell, Table, definitions_json, known_or_none
 from callpath_modeler.units import counted, parameter_value, setting_text
 

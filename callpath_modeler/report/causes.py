@@ -20,8 +20,9 @@ from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
 from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.growths import growth_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned
-from callpath_modeler.report.ranking_table import growth_text, measured_json
+from callpath_modeler.report.ranking_table import measured_json
 from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
 from callpath_modeler.units import factor_text, parameter_value, percent
 

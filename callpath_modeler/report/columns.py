@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,6 @@ from callpath_modeler.units import parameter_value, percent
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.report.layout import TextColumn
 
 MODEL_NOTE = "model: error of the models' prediction against the measurement at the target"
 """Definition of the column ``model``."""
@@ -57,34 +56,13 @@ def amount_text(value: float, low: float, high: float, unit: str, *, style: Text
 
 def share_texts(answer: Answer, before: Sequence[float], after: Sequence[float]) -> list[str]:
     """Return shares at the largest scale and at the target; only one if the scales are the same."""
-    if _repeats_the_largest(answer) or answer.fitted.is_measured_only:
+    if repeats_the_largest(answer) or answer.fitted.is_measured_only:
         return [percent(share) for share in after]
     pairs = zip(before, after, strict=True)
     return [f"{percent(first)} → {percent(then)}" for first, then in pairs]
 
 
-def informative(answer: Answer, columns: Mapping[str, TextColumn]) -> dict[str, TextColumn]:
-    """Return the columns without the ones that are empty or repeat another.
-
-    ``band`` is empty at infinity. ``model`` repeats the value where models give the answer.
-    ``measured`` repeats it where the target is the largest scale and runs give the answer. Without
-    models, there is nothing of models, and excess work only between two scales.
-    """
-    needless = set()
-    if answer.fitted.is_measured_only:
-        needless |= {"measured", "model", "excess", "growth", "trust"}
-    if "band" in columns and all(text in {"-", ""} for text in columns["band"].cells):
-        needless.add("band")
-    if np.isinf(answer.target):
-        needless.add("band")
-    if not answer.repetitions:
-        needless.add("model")
-    if _repeats_the_largest(answer):
-        needless.add("measured")
-    return {name: column for name, column in columns.items() if name not in needless}
-
-
-def _repeats_the_largest(answer: Answer) -> bool:
+def repeats_the_largest(answer: Answer) -> bool:
     """Return whether the values at the target are the values at the largest scale."""
     return answer.repetitions > 0 and answer.target == answer.fitted.points[-1]
 

@@ -19,12 +19,14 @@ from callpath_modeler.profile.omissions import (
     omissions_text,
     share_of,
 )
+from callpath_modeler.report.column import chosen_cells, text_table
 from callpath_modeler.report.diff_table import VERDICTS, growth_texts
 from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.invocation import NEW, Invocation
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED, short_names
 from callpath_modeler.report.ranking_text import distinct_names
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.report.unmatched import unmatched_lines
 from callpath_modeler.units import (
     as_option,
@@ -80,13 +82,33 @@ def _body(
     found: ExperimentDifference, rows: IntArray, style: TextStyle, marks: Sequence[str] = ()
 ) -> list[Text]:
     """Return the table: a header, the call paths, and the total."""
+    columns, names = _lines(found, rows, style)
+    return style.table(columns, names, marks=marks)
+
+
+def _lines(
+    found: ExperimentDifference, rows: IntArray, style: TextStyle
+) -> tuple[list[TextColumn], list[list[str]]]:
+    """Return the columns, and the names of the call paths and of the lines below."""
     tree = found.pair.tree
     others = np.array([], np.intp) if found.inclusive else np.setdiff1d(found.order, rows)
-    columns = _columns(found, rows, others, style)
     below = [[counted(len(others), "other")]] if len(others) else []
     below += [[whole_name(found)]] if found.pair.metric.additive else []
-    names = [*distinct_names(tree, rows, full=style.full_names), *below]
-    return style.table(columns, names, marks=marks)
+    names = distinct_names(tree, rows, full=style.full_names)
+    return _columns(found, rows, others, style), [*names, *below]
+
+
+def difference_text_table(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> Table:
+    """Return the table of `difference_text`."""
+    columns, names = _lines(found, rows, style)
+    return text_table(
+        np.arange(len(names)),
+        "call path",
+        lambda block: (
+            chosen_cells(columns, block),
+            ["/".join(names[k]) for k in block.tolist()],
+        ),
+    )
 
 
 def whole_name(found: ExperimentDifference) -> str:

@@ -21,6 +21,7 @@ from callpath_modeler.report.outlined_view import (
     node_columns,
     sum_check_text,
     tree_lines,
+    tree_table,
     view_header,
 )
 from callpath_modeler.report.table_formats import Cell, Table
@@ -75,6 +76,11 @@ def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Tex
     notes.append(sum_check_text(shown.outline, shown.check, sums))
     below = style.lines(notes, _GREY, "  ")
     return [*heading(found, style), Text(""), *body, Text(""), *below]
+
+
+def difference_view_text_table(shown: DifferenceView, style: TextStyle) -> Table:
+    """Return the table of `difference_view_text`."""
+    return tree_table(shown.outline, _columns(shown, style=style))
 
 
 def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:

@@ -32,8 +32,10 @@ from callpath_modeler.report.outlined_view import (
     short_names,
     sum_check_text,
     tree_lines,
+    tree_table,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, pair_title
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.report.unmatched import unmatched_lines
 from callpath_modeler.units import (
     parameter_value,
@@ -86,6 +88,11 @@ def excess_text(
         Text(""),
         *style.lines(footer, _GREY, "  "),
     ]
+
+
+def excess_text_table(shown: ExcessView, style: TextStyle) -> Table:
+    """Return the table of `excess_text`."""
+    return tree_table(shown.outline, _columns(shown, style=style), _lines_below(shown))
 
 
 def _verdict(shown: ExcessView, *, style: TextStyle) -> str:

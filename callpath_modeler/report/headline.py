@@ -18,9 +18,9 @@ from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.titles import is_rate
 from callpath_modeler.report.change_points import from_text
 from callpath_modeler.report.columns import amount_text
+from callpath_modeler.report.growths import model_range_texts
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.measured_only import comparison_sentence
-from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.units import (
     counted,
     factor_text,

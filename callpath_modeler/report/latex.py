@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.readers.paths import split_at_slashes
 from callpath_modeler.report.expressions import latex_formula, latex_growth, latex_number
-from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.report.table_formats import BLOCK, Cell, Table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -20,22 +20,41 @@ _SPECIAL = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _GROWTH = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
+_GROWTH_RANGE = re.compile(r"O\((.+?)(?: \.\.\. (.+))?\)((?: from .*)?)")
+_MICRO = re.compile(r"(?<=\d )u(?=[A-Za-z])")
+"""The prefix of a unit in ASCII, which is how growths are written for LaTeX."""
+_SIGNS = {"→": r"$\to$", "●": r"$\bullet$", "○": r"$\circ$", "Δ": r"$\Delta$"}
+"""Signs in tables for people that the fonts of LaTeX lack as text."""
 _ESCAPED = str.maketrans(_SPECIAL)
 
 
 def to_latex(table: Table) -> str:
     """Return a ``tabular`` for the package booktabs; a missing value is an empty cell."""
-    columns = {name: _column(name, list(cells)) for name, cells in table.columns.items()}
-    form = "".join(
-        "l" if any(isinstance(cell, str) for cell in cells) else "r"
-        for cells in table.columns.values()
-    )
-    titles = (title.replace("_", " ").replace("[", " [") for title in table.titles())
-    head = " & ".join(title.translate(_ESCAPED) for title in titles)
-    rows = [_row(cells) for cells in zip(*columns.values(), strict=True)]
-    lines = [rf"\begin{{tabular}}{{{form}}}", r"\toprule", rf"{head} \\", r"\midrule",
-             *(rf"{row} \\" for row in rows), r"\bottomrule", r"\end{tabular}"]  # fmt: skip
-    return "\n".join(["% \\usepackage{booktabs}", *lines, ""])
+    return "".join(latex_pieces(table))
+
+
+def latex_pieces(table: Table) -> Iterator[str]:
+    """Yield the text of a table block by block, as `to_latex` returns it.
+
+    In tables of one block, call paths have short function names where these tell them apart.
+    """
+    is_long = len(table) > BLOCK
+    for k, columns in enumerate(table.blocks()):
+        if not k:
+            form = "".join("lr"[_is_right(table, *column)] for column in columns.items())
+            titles = (title.replace("_", " ").replace("[", " [") for title in table.titles())
+            head = " & ".join(_with_signs(title) for title in titles)
+            yield "% \\usepackage{booktabs}\n"
+            yield f"\\begin{{tabular}}{{{form}}}\n\\toprule\n{head} \\\\\n\\midrule\n"
+        cells = [_column(*column, table, is_long=is_long) for column in columns.items()]
+        yield "".join(rf"{_row(row)} \\" + "\n" for row in zip(*cells, strict=True))
+    yield "\\bottomrule\n\\end{tabular}\n"
+
+
+def _is_right(table: Table, name: str, cells: Sequence[Cell]) -> bool:
+    if table.heads is not None:
+        return table.heads[name][1]
+    return not any(isinstance(cell, str) for cell in cells)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -44,8 +63,10 @@ def _row(cells: Sequence[str]) -> str:
     return f"{{}}{row}" if row.lstrip()[:1] in {"[", "*"} else row
 
 
-def _column(name: str, cells: list[Cell]) -> list[str]:
+def _column(name: str, cells: Sequence[Cell], table: Table, *, is_long: bool) -> list[str]:
     """Return the cells of a column; growths and models are mathematics."""
+    if table.heads is not None:
+        return [_written(str(cell)) for cell in cells]
     texts = [cell if isinstance(cell, str) else "" for cell in cells]
     if name.startswith("growth"):
         return [_growth(text) for text in texts]
@@ -53,7 +74,7 @@ def _column(name: str, cells: list[Cell]) -> list[str]:
         write = latex_formula()
         return [_formula(text, write) for text in texts]
     if name == "callpath":
-        return [_text(path) for path in _short(texts)]
+        return [_text(path) for path in (texts if is_long else _short(texts))]
     return [_cell(cell) for cell in cells]
 
 
@@ -63,6 +84,20 @@ def _short(paths: list[str]) -> list[str]:
     short = ["/".join(escape(short_name(name)) for name in names) for names in parts]
     count = Counter(short)
     return [s if count[s] == 1 else path for s, path in zip(short, paths, strict=True)]
+
+
+def _written(text: str) -> str:
+    """Return a cell as a terminal shows it; growths are mathematics, also between two of them."""
+    parts = _GROWTH_RANGE.fullmatch(text)
+    if parts is None:
+        return _with_signs(text)
+    low, high, since = parts.groups()
+    if high is None:
+        return f"{_growth(f'O({low})')}{_text(since)}"
+    first, last = _growth(f"O({low})"), _growth(f"O({high})")
+    if not (first.startswith("$") and last.startswith("$")):
+        return _text(text)
+    return f"{first[:-2]} \\ldots {last[len('$O(') :]}{_text(since)}"
 
 
 def _growth(text: str) -> str:
@@ -92,6 +127,12 @@ def _cell(cell: Cell) -> str:
         size = r"\infty" if math.isinf(cell) else latex_number(abs(cell))
         return f"${'-' if cell < 0 else ''}{size}$"
     return _text(str(cell))
+
+
+def _with_signs(text: str) -> str:
+    """Return a text for people, with its signs as mathematics."""
+    written = _MICRO.sub(r"$\\mu$", _text(text))
+    return "".join(_SIGNS.get(sign, sign) for sign in written)
 
 
 def _text(text: str) -> str:

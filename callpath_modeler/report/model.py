@@ -24,11 +24,11 @@ from callpath_modeler.report.change_points import formula_from_text, from_text, 
 from callpath_modeler.report.chart import draw
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, curve_of, measured_of, sketch
+from callpath_modeler.report.growths import formula_text, growth_range_text
 from callpath_modeler.report.headline import at_text, cost_text, is_lowered, target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.measured_only import OVERLAP_NOTE, comparison_note, scales_note
-from callpath_modeler.report.ranking_table import formula_text, growth_range_text
 from callpath_modeler.units import (
     counted,
     parameter_value,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -17,52 +18,43 @@ from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.ranking_table import fit_settings, formula_texts, growth_texts
-from callpath_modeler.report.table_formats import Cell, Table
-from callpath_modeler.report.verdicts import verdict_columns
+from callpath_modeler.report.growths import formula_texts, growth_texts
+from callpath_modeler.report.ranking_table import fit_settings
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table
+from callpath_modeler.report.verdicts import verdicts_of
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-_ROWS = 16_384
-"""Rows of each part of a table of models."""
-
-
 def models_table(fitted: Fitted) -> Table:
     """Return a table with one row per call path: its model and the quality of the model."""
-    (table,) = _models_tables(fitted, max(1, len(fitted.models)))
-    return table
-
-
-def models_tables(fitted: Fitted) -> Iterator[Table]:
-    """Yield the parts of `models_table`, each of some thousand rows; there is at least one."""
-    return _models_tables(fitted, _ROWS)
-
-
-def _models_tables(fitted: Fitted, size: int) -> Iterator[Table]:
-    ids, since = fitted.experiment.tree.ids(), changes_since(fitted.models)
-    modelled = fitted.modelled
-    for start in range(0, max(1, len(ids)), size):
-        part = slice(start, min(start + size, len(ids)))
-        yield _models_of(fitted, np.arange(len(ids))[part], ids[part], since[part], modelled[part])
+    tree = fitted.experiment.tree
+    known = tree.ids(), changes_since(fitted.models), fitted.modelled
+    header = {
+        "experiment": fitted.experiment.name,
+        "parameter": fitted.parameter,
+        "parameters": list(fitted.parameters),
+        "fit": fit_settings(fitted),
+    }
+    return Table(RowColumns(np.arange(len(tree)), partial(_models_of, fitted, *known)), {}, header)
 
 
 def _models_of(
-    fitted: Fitted, rows: IntArray, ids: Sequence[str], since: FloatArray, modelled: BoolArray
-) -> Table:
-    """Return the rows of some call paths in a table of models."""
+    fitted: Fitted, ids: Sequence[str], since: FloatArray, modelled: BoolArray, rows: IntArray
+) -> dict[str, list[Cell]]:
+    """Return the columns of some call paths in a table of models."""
     tree, models = fitted.experiment.tree, fitted.models
     growths = models.growth_texts(rows, fitted.parameter)
     formulas = fitted.whole.formulas(rows, fitted.parameters, exact=True)
-    is_known = modelled.tolist()
-    columns: dict[str, list[Cell]] = {
+    is_known = modelled[rows].tolist()
+    return {
         "callpath": [*tree.paths(rows)],
-        "id": [f"@{short}" for short in ids],
+        "id": [f"@{ids[row]}" for row in rows.tolist()],
         "metric": [fitted.metric.name] * len(rows),
         "growth": [text if known else None for text, known in zip(growths, is_known, strict=True)],
         "model": [text if known else None for text, known in zip(formulas, is_known, strict=True)],
-        "since": [at or None for at in since.tolist()],
+        "since": [at or None for at in since[rows].tolist()],
         "status": [*fitted.statuses(rows)],
         "points": models.used[rows].tolist(),
         "cv_error": models.cv_error[rows].tolist(),
@@ -70,13 +62,6 @@ def _models_of(
         "rss": models.rss[rows].tolist(),
         "noise": models.noise[rows].tolist(),
     }
-    header = {
-        "experiment": fitted.experiment.name,
-        "parameter": fitted.parameter,
-        "parameters": list(fitted.parameters),
-        "fit": fit_settings(fitted),
-    }
-    return Table(columns, {}, header)
 
 
 def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = False) -> Table:
@@ -93,25 +78,32 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
     is_told = ~np.isnan(values)
     for repetitions in experiment.runs_by_setting().values():
         is_told[:, repetitions] = is_told[:, repetitions].any(axis=1, keepdims=True)
-    rows, runs = (index.tolist() for index in np.nonzero(is_told))
-    paths, ids = tree.paths(range(len(tree))), tree.ids()
-    columns: dict[str, list[Cell]] = {
-        "callpath": [paths[row] for row in rows],
-        "id": [f"@{ids[row]}" for row in rows],
-        "metric": [metric.name] * len(rows),
-        **{
-            name: [experiment.runs[run].parameters[name] for run in runs]
-            for name in experiment.runs[0].parameters
-        },
-        "repetition": [experiment.runs[run].repetition for run in runs],
-        value: values[rows, runs].tolist(),
-    }
-    uneven = experiment.columns[metric.name].imbalance
-    if uneven is not None and not inclusive:
-        columns["imbalance"] = uneven[rows, runs].tolist()
+    ids = tree.ids()
+    uneven = None if inclusive else experiment.columns[metric.name].imbalance
+    number = len(experiment.runs)
+
+    def cells(places: IntArray) -> dict[str, list[Cell]]:
+        rows, runs = places // number, places % number
+        distinct, which = np.unique(rows, return_inverse=True)
+        paths, of_runs = tree.paths(distinct), [experiment.runs[run] for run in runs.tolist()]
+        columns: dict[str, list[Cell]] = {
+            "callpath": [paths[k] for k in which.tolist()],
+            "id": [f"@{ids[row]}" for row in rows.tolist()],
+            "metric": [metric.name] * len(rows),
+            **{
+                name: [run.parameters[name] for run in of_runs]
+                for name in experiment.runs[0].parameters
+            },
+            "repetition": [run.repetition for run in of_runs],
+            value: values[rows, runs].tolist(),
+        }
+        if uneven is not None:
+            columns["imbalance"] = uneven[rows, runs].tolist()
+        return columns
+
     flavour = "inclusive" if inclusive else "exclusive"
     header = {"experiment": experiment.name, "values": flavour, "locations": experiment.reduction}
-    return Table(columns, {value: metric.unit}, header)
+    return Table(RowColumns(np.flatnonzero(is_told), cells), {value: metric.unit}, header)
 
 
 def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGraph[str]:
@@ -185,7 +177,7 @@ def _graph_of_ranking(ranking: Ranking, check: Check | None) -> nx.DiGraph[str]:
         "status": fitted.statuses(rows),
     }
     if check is not None:
-        attributes |= verdict_columns(check, rows.tolist())
+        attributes |= verdicts_of(check).columns(rows.tolist())
     return call_path_graph(fitted.experiment.tree, attributes)
 
 

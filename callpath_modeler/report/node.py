@@ -21,6 +21,7 @@ from callpath_modeler.report.causes import imbalance_facts
 from callpath_modeler.report.change_points import formula_from_text
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import measured_of
+from callpath_modeler.report.growths import model_range_texts
 from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.hypotheses import NO_OTHER, hypotheses
 from callpath_modeler.report.layout import TextStyle, shorten
@@ -29,7 +30,6 @@ from callpath_modeler.report.model import (
     imbalance_cells,
     imbalances,
 )
-from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.view_node import ViewNode
 from callpath_modeler.units import (
     counted,

@@ -20,8 +20,9 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
+from callpath_modeler.report.column import chosen_cells, text_table
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
-from callpath_modeler.report.table_formats import Cell, json_number
+from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
@@ -206,6 +207,19 @@ def tree_lines(
     full = style.full_names
     nodes = [(line.depth, line_name(outline, line, full=full)) for line in outline.lines]
     return style.tree_table(columns, [*nodes, *((0, name) for name in below)], title=title(outline))
+
+
+def tree_table(
+    outline: Outline, columns: Sequence[TextColumn], below: Sequence[str] = ("total",)
+) -> Table:
+    """Return the table of `tree_lines`; paths replace the indentation of names."""
+    names = [*map(str, node_columns(outline)["path"]), *below]
+    lines = np.arange(len(names))
+    return text_table(
+        lines,
+        title(outline),
+        lambda block: (chosen_cells(columns, block), [names[k] for k in block.tolist()]),
+    )
 
 
 def line_name(outline: Outline, line: OutlineLine, *, full: bool) -> str:

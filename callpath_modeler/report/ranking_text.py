@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.causes import NOTHING, Driver
 from callpath_modeler.analysis.excess import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.trust import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
@@ -23,12 +20,14 @@ from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.change_points import from_texts
-from callpath_modeler.report.columns import (
-    MODEL_NOTE,
-    informative,
-    share_texts,
+from callpath_modeler.report.column import (
+    Column,
+    applying,
+    chosen_cells,
+    text_columns,
+    text_table,
 )
+from callpath_modeler.report.columns import MODEL_NOTE, share_texts
 from callpath_modeler.report.headline import (
     culprit,
     headline,
@@ -38,21 +37,17 @@ from callpath_modeler.report.headline import (
     turning_notes,
 )
 from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.measured_only import (
     OVERLAP_NOTE,
     comparison_note,
     scales_note,
 )
 from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
-from callpath_modeler.report.ranking_table import growth_range_texts
-from callpath_modeler.report.value_columns import (
-    process_columns,
-    program_cells,
-    value_columns,
-    with_lines_below,
-)
-from callpath_modeler.report.verdicts import verdict_cells, verdict_note
+from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
+from callpath_modeler.report.table_formats import BLOCK, Table
+from callpath_modeler.report.value_columns import program_cells, with_lines_below
+from callpath_modeler.report.verdicts import verdict_note, verdicts_of
 from callpath_modeler.report.verification import verification_cells, verification_sentences
 from callpath_modeler.units import (
     counted,
@@ -74,14 +69,6 @@ _START_UP = frozenset(
      "upcxx::init", "cuinit", "hipinit"}
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
-
-_ORDER = (
-    *("rank", "base", "measured", "value", "band", "model", "maximum", "imbalance", "share"),
-    *("excess", "growth", "why", "trust", "loss", "own_loss"),
-)
-"""Columns from left to right; those of pairs of scales follow."""
-_CAUSE = 26
-"""Width of a cause, in cells."""
 
 _WORTH_A_WORD = 0.005
 """Excess work from which call paths without a line are mentioned."""
@@ -113,15 +100,8 @@ def ranking_text(
     """
     names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
     others = remainder(ranking, rows)
-    cells = ranking_cells(ranking, rows, others, style=style)
-    made = [*cells.values()]
-    if verified is not None:
-        after = 1 + [*cells].index("band")
-        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
-    if check is not None:
-        has_total = ranking.fitted.metric.additive
-        blank = bool(len(others)) + ranking.has_imbalance
-        made.append(verdict_cells(check, rows.tolist(), blank, has_total=has_total))
+    chosen = _applying(ranking, rows)
+    made = _text_columns(ranking, chosen, rows, others, check, verified, style=style)
     below = [[name] for name in lines_below(ranking, others)]
     named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
     marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
@@ -142,6 +122,57 @@ def ranking_text(
         *body,
         *style.lines(footer, _GREY),
     ]
+
+
+def ranking_text_table(
+    ranking: Ranking,
+    rows: IntArray,
+    style: TextStyle,
+    *,
+    check: Check | None = None,
+    verified: Verification | None = None,
+) -> Table:
+    """Return the table of `ranking_text`; of many call paths, the names are whole."""
+    tree, others = ranking.fitted.experiment.tree, remainder(ranking, rows)
+    below, chosen = lines_below(ranking, others), _applying(ranking, rows)
+    full = style.full_names or len(rows) > BLOCK
+
+    def made(lines: IntArray) -> tuple[list[TextColumn], list[str]]:
+        block, last = rows[lines[lines < len(rows)]], lines[lines >= len(rows)] - len(rows)
+        columns = _text_columns(ranking, chosen, block, others, check, verified, style=style)
+        names = ["/".join(names) for names in distinct_names(tree, block, full=full)]
+        shown = np.concatenate([np.arange(len(block)), len(block) + last])
+        return chosen_cells(columns, shown), [*names, *(below[k] for k in last.tolist())]
+
+    return text_table(np.arange(len(rows) + len(below)), "call path", made)
+
+
+def _applying(ranking: Ranking, rows: IntArray) -> list[Column[RankedRows]]:
+    return applying((*BEFORE_PAIRS, *AFTER_PAIRS), RankedRows.of(ranking, rows))
+
+
+def _text_columns(
+    ranking: Ranking,
+    chosen: Sequence[Column[RankedRows]],
+    rows: IntArray,
+    others: IntArray,
+    check: Check | None,
+    verified: Verification | None,
+    *,
+    style: TextStyle,
+) -> list[TextColumn]:
+    """Return the columns of a ranking with those of measurements and expectations."""
+    cells = _cells(ranking, chosen, rows, others, style=style)
+    made = [*cells.values()]
+    if verified is not None:
+        after = 1 + [*cells].index("band")
+        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
+    if check is not None:
+        has_total = ranking.fitted.metric.additive
+        blank = bool(len(others)) + ranking.has_imbalance
+        verdicts = verdicts_of(check)
+        made.append(verdicts.text_column(rows.tolist(), blank, has_total=has_total))
+    return made
 
 
 def context(ranking: Ranking) -> str:
@@ -226,31 +257,23 @@ def ranking_cells(
     Returns
     -------
     dict
-        ``rank``, ``measured`` (at the largest scale, unless that is the target and was measured),
-        ``value``, ``band`` (not at infinity), ``model`` (error of the model, where the target was
-        measured), ``maximum`` and ``imbalance`` (over processes, at the largest scale, next to
-        exclusive means and sums), ``share``, ``excess``, ``growth``, ``why`` (unless nothing
-        grows), ``trust``. In a comparison, ``base`` (at the smaller scale), ``loss`` and
-        ``own_loss`` (excess work).
+        The columns of `BEFORE_PAIRS` and `AFTER_PAIRS` that apply, from left to right, and those of
+        pairs of scales.
     """
-    fitted = ranking.fitted
-    cells = value_columns(ranking, *ranking.of_rows(rows), inclusive=ranking.inclusive, style=style)
-    growths = growth_range_texts(ranking, rows, pretty=not style.ascii_only)
-    since = from_texts(fitted, ranking.leader[rows])
-    growth = [text + start for text, start in zip(growths, since, strict=True)]
-    why = [*map(cause_text, ranking.why(rows))]
-    cells |= {
-        "rank": TextColumn("#", [*map(str, ranking.places[rows].tolist())]),
-        "growth": TextColumn("growth", growth, right=False, droppable=1),
-        "trust": replace(cells["trust"], cells=[*map(marks_text, ranking.trust[rows].tolist())]),
-    }
-    if any(label != NOTHING for label in why):
-        cells["why"] = TextColumn("why", why, right=False, droppable=4)
-    if not ranking.inclusive:
-        cells |= process_columns(ranking, rows.tolist(), style=style)
-    columns = {name: cells[name] for name in _ORDER if name in cells}
+    return _cells(ranking, _applying(ranking, rows), rows, others, style=style)
+
+
+def _cells(
+    ranking: Ranking,
+    chosen: Sequence[Column[RankedRows]],
+    rows: IntArray,
+    others: IntArray,
+    *,
+    style: TextStyle,
+) -> dict[str, TextColumn]:
+    columns = text_columns(chosen, RankedRows.of(ranking, rows), style=style)
     columns = with_lines_below(columns, _cells_below(ranking, others, style=style))
-    return informative(ranking, columns | _pair_columns(ranking, rows, others))
+    return columns | _pair_columns(ranking, rows, others)
 
 
 def _cells_below(
@@ -294,15 +317,6 @@ def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[st
         return [*rest, *[whole - costs.total] * ranking.has_imbalance, whole]
 
     return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
-
-
-def cause_text(label: str) -> str:
-    """Return a cause with a short name of the call path that is waited for."""
-    waits = f"{Driver.SOURCE.value} "
-    if not label.startswith(waits):
-        return label
-    name = short_name(label.removeprefix(waits))
-    return waits + shorten([name], _CAUSE - len(waits))
 
 
 def _footer(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,46 @@ from callpath_modeler.profile.omissions import omissions_json
 if TYPE_CHECKING:
     import pandas as pd
 
+    from callpath_modeler.arrays import IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.experiment import Experiment
 
 Cell = str | int | float | bool | None
 
+BLOCK = 8192
+"""Rows of a table that are made and written together; a table of 10^6 rows never is in memory."""
+
 SCHEMA = 1
 """Version of the JSON layout; it rises when a field is removed or changes its meaning."""
+
+
+class RowColumns(Mapping[str, Sequence[Cell]]):
+    """Columns that are made for a block of rows when it is written.
+
+    Parameters
+    ----------
+    rows : numbers of the rows
+    cells : function that returns the columns of some of these rows, by name
+    """
+
+    def __init__(
+        self, rows: IntArray, cells: Callable[[IntArray], Mapping[str, Sequence[Cell]]]
+    ) -> None:
+        self.rows = rows
+        self.cells = cells
+        self._whole: Mapping[str, Sequence[Cell]] | None = None
+        self._names = tuple(cells(rows[:0]))
+
+    def __getitem__(self, name: str) -> Sequence[Cell]:
+        if self._whole is None:
+            self._whole = self.cells(self.rows)
+        return self._whole[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +63,45 @@ class Table:
 
     Attributes
     ----------
-    columns : values by name, in order; None = no value
+    columns : values by name, in order; None = no value. `RowColumns` are made block by block
     units : unit by name of column, for columns with a unit
     header : further fields of the JSON object: findings, parameters, inputs, ...
+    heads : of texts as a terminal shows them, the title of each column and whether it is aligned
+        to the right; None = values with full precision
     """
 
     columns: Mapping[str, Sequence[Cell]]
     units: Mapping[str, str] = field(default_factory=dict)
     header: Mapping[str, object] = field(default_factory=dict)
+    heads: Mapping[str, tuple[str, bool]] | None = None
 
     def __len__(self) -> int:
+        if isinstance(self.columns, RowColumns):
+            return len(self.columns.rows)
         return len(next(iter(self.columns.values()), ()))
 
     def pick(self, names: Sequence[str]) -> Table:
         """Return the table with the columns `names` only, in that order."""
-        return Table({name: self.columns[name] for name in names}, self.units, self.header)
+        columns: Mapping[str, Sequence[Cell]]
+        if isinstance(of := self.columns, RowColumns):
+
+            def cells(rows: IntArray) -> Mapping[str, Sequence[Cell]]:
+                made = of.cells(rows)
+                return {name: made[name] for name in names}
+
+            columns = RowColumns(of.rows, cells)
+        else:
+            columns = {name: of[name] for name in names}
+        return replace(self, columns=columns)
+
+    def blocks(self) -> Iterator[Mapping[str, Sequence[Cell]]]:
+        """Yield the columns of `BLOCK` rows after the other; at least once."""
+        for start in range(0, max(1, len(self)), BLOCK):
+            part = slice(start, start + BLOCK)
+            if isinstance(self.columns, RowColumns):
+                yield self.columns.cells(self.columns.rows[part])
+            else:
+                yield {name: cells[part] for name, cells in self.columns.items()}
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a pandas DataFrame; titles contain units."""
@@ -53,7 +110,9 @@ class Table:
         return pd.DataFrame(dict(zip(self.titles(), self.columns.values(), strict=True)))
 
     def titles(self) -> list[str]:
-        """Return column names with units in brackets."""
+        """Return the titles of a terminal, or else column names with units in brackets."""
+        if self.heads is not None:
+            return [title for title, _ in self.heads.values()]
         return [f"{n}[{self.units[n]}]" if n in self.units else n for n in self.columns]
 
     def rows(self) -> list[tuple[Cell, ...]]:
@@ -66,52 +125,81 @@ def to_csv(table: Table, *, delimiter: str = ",", header: bool = True) -> str:
 
     A text that a spreadsheet would read as a formula starts with an apostrophe.
     """
-    return "".join(csv_pieces([table], delimiter=delimiter, header=header))
+    return "".join(csv_pieces(table, delimiter=delimiter, header=header))
 
 
-def csv_pieces(
-    tables: Iterable[Table], *, delimiter: str = ",", header: bool = True
-) -> Iterator[str]:
-    """Yield the text of tables with the same columns, one below the other, as `to_csv` does.
-
-    Each table is one piece, so a generator of tables needs the memory of one.
-    """
-    for table in tables:
-        columns = [_fields(cells, delimiter) for cells in table.columns.values()]
-        lines = [delimiter.join(_text_fields(table.titles(), delimiter))] if header else []
-        header = False
-        rows = zip(*columns, strict=True)
+def csv_pieces(table: Table, *, delimiter: str = ",", header: bool = True) -> Iterator[str]:
+    """Yield the text of a table block by block, as `to_csv` returns it."""
+    if header:
+        yield delimiter.join(_text_fields(table.titles(), delimiter)) + "\n"
+    for columns in table.blocks():
+        fields = [_fields(cells, delimiter) for cells in columns.values()]
+        lines = map(delimiter.join, zip(*fields, strict=True))
         # A line without any character would be no row.
-        written = map(delimiter.join, rows)
-        lines += written if len(columns) > 1 else (line or '""' for line in written)
-        yield "".join(f"{line}\n" for line in lines)
+        written = lines if len(fields) > 1 else (line or '""' for line in lines)
+        yield "".join(f"{line}\n" for line in written)
 
 
 def to_json(table: Table) -> str:
     """Return one JSON object: ``schema``, the fields of the header, ``units`` and ``rows``."""
+    return "".join(json_pieces(table))
+
+
+def json_pieces(table: Table) -> Iterator[str]:
+    """Yield the text of a table block by block, as `to_json` returns it."""
     document = {"schema": SCHEMA, **table.header, "units": dict(table.units), "rows": []}
     text = json_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    if not len(table):
+        yield f"{text}\n"
+        return
     # The encoder is slow with indentation, and a record has no nested values to indent.
     encode = json.JSONEncoder(
         ensure_ascii=False, allow_nan=False, separators=(",\n   ", ": ")
     ).encode
-    records = json_text(
-        ",\n".join(f"  {{\n   {encode(record)[1:-1]}\n  }}" for record in _records(table))
-    )
-    return f"{text[:-4]}[\n{records}\n ]\n}}\n" if records else f"{text}\n"
+    before = f"{text[:-4]}[\n"
+    for columns in table.blocks():
+        records = (f"  {{\n   {encode(record)[1:-1]}\n  }}" for record in _records(columns))
+        yield before + json_text(",\n".join(records))
+        before = ",\n"
+    yield "\n ]\n}\n"
 
 
 def to_jsonl(table: Table) -> str:
     """Return one JSON object per row."""
-    records = (json.dumps(record, ensure_ascii=False) for record in _records(table))
-    return json_text("".join(f"{record}\n" for record in records))
+    return "".join(jsonl_pieces(table))
+
+
+def jsonl_pieces(table: Table) -> Iterator[str]:
+    """Yield the text of a table block by block, as `to_jsonl` returns it."""
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    for columns in table.blocks():
+        yield json_text("".join(f"{encode(record)}\n" for record in _records(columns)))
 
 
 def to_markdown(table: Table) -> str:
     """Return a Markdown table."""
-    lines = [list(map(markdown_text, table.titles())), ["---"] * len(table.columns)]
-    lines += [[markdown_text(str(_plain(cell))) for cell in row] for row in table.rows()]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return "".join(markdown_pieces(table))
+
+
+def markdown_pieces(table: Table) -> Iterator[str]:
+    """Yield the text of a table block by block, as `to_markdown` returns it."""
+    yield _markdown_line(map(markdown_text, table.titles()))
+    sides = [False] * len(table.columns)
+    if table.heads is not None:
+        sides = [is_right for _, is_right in table.heads.values()]
+    yield _markdown_line("---:" if is_right else "---" for is_right in sides)
+    for columns in table.blocks():
+        cells = [_markdown_cells(column) for column in columns.values()]
+        yield "".join(map(_markdown_line, zip(*cells, strict=True)))
+
+
+def _markdown_line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _markdown_cells(cells: Sequence[Cell]) -> list[str]:
+    """Return the cells of a column; only texts may contain characters of Markdown."""
+    return [markdown_text(cell) if isinstance(cell, str) else str(_plain(cell)) for cell in cells]
 
 
 def _fields(cells: Sequence[Cell], delimiter: str) -> Iterable[str]:
@@ -159,13 +247,13 @@ def _plain(cell: Cell) -> str | float:
     return cell
 
 
-def _records(table: Table) -> Iterator[dict[str, Cell]]:
-    columns = (
+def _records(columns: Mapping[str, Sequence[Cell]]) -> Iterator[dict[str, Cell]]:
+    plain = (
         [json_number(cell) if isinstance(cell, float) else cell for cell in cells]
-        for cells in table.columns.values()
+        for cells in columns.values()
     )
-    for row in zip(*columns, strict=True):
-        yield dict(zip(table.columns, row, strict=True))
+    for row in zip(*plain, strict=True):
+        yield dict(zip(columns, row, strict=True))
 
 
 def known_or_none(value: float) -> float | None:

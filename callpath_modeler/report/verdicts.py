@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callpath_modeler.printable import shell_word
@@ -11,44 +12,57 @@ from callpath_modeler.report.table_formats import Cell
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.expectations.verdicts import Outcome, Status
     from callpath_modeler.report.invocation import Invocation
 
 
-def verdict_columns(check: Check, rows: Sequence[int]) -> dict[str, list[Cell]]:
-    """Return the columns of verdicts for `rows`.
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The worst status of the expectations that select a call path.
 
-    Returns
-    -------
-    dict
-        ``verdict``: the worst status of the expectations that select a call path, None = none does;
-        ``expectation``: the name of that expectation.
-    """
-    known = check.of_call_paths()
-    found = [known.get(row) for row in rows]
-    return {
-        "verdict": [None if each is None else str(each[0]) for each in found],
-        "expectation": [None if each is None else each[1].name for each in found],
-    }
-
-
-def verdict_cells(check: Check, rows: Sequence[int], blank: int, *, has_total: bool) -> TextColumn:
-    """Return the column of verdicts for people: a word where an expectation selects a call path.
-
-    Parameters
+    Attributes
     ----------
-    check : results of expectations
-    rows : rows of the table
-    blank : number of lines without a verdict that follow
-    has_total : whether a line of the whole program comes last
+    known : the status and the first expectation that has it, by row; None = the whole program
     """
-    from callpath_modeler.report.check import STYLES
 
-    known = check.of_call_paths()
-    found = [*(known.get(row) for row in rows), *[None] * blank]
-    found += [known.get(None)] * has_total
-    cells = ["" if each is None else each[0].upper() for each in found]
-    styles = ["" if each is None else STYLES[each[0]] for each in found]
-    return TextColumn("check", cells, right=False, styles=styles)
+    known: Mapping[int | None, tuple[Status, Outcome]]
+
+    def columns(self, rows: Sequence[int]) -> dict[str, list[Cell]]:
+        """Return the columns of verdicts for `rows`.
+
+        Returns
+        -------
+        dict
+            ``verdict``: the worst status of the expectations that select a call path, None = none
+            does; ``expectation``: the name of that expectation.
+        """
+        found = [self.known.get(row) for row in rows]
+        return {
+            "verdict": [None if each is None else str(each[0]) for each in found],
+            "expectation": [None if each is None else each[1].name for each in found],
+        }
+
+    def text_column(self, rows: Sequence[int], blank: int, *, has_total: bool) -> TextColumn:
+        """Return the column for people: a word where an expectation selects a call path.
+
+        Parameters
+        ----------
+        rows : rows of the table
+        blank : number of lines without a verdict that follow
+        has_total : whether a line of the whole program comes last
+        """
+        from callpath_modeler.report.check import STYLES
+
+        found = [*(self.known.get(row) for row in rows), *[None] * blank]
+        found += [self.known.get(None)] * has_total
+        cells = ["" if each is None else each[0].upper() for each in found]
+        styles = ["" if each is None else STYLES[each[0]] for each in found]
+        return TextColumn("check", cells, right=False, styles=styles)
+
+
+def verdicts_of(check: Check) -> Verdicts:
+    """Return the verdicts on call paths of the results of expectations."""
+    return Verdicts(check.of_call_paths())
 
 
 def verdict_note(check: Check, invocation: Invocation) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
@@ -17,10 +18,8 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.columns import (
-    MODEL_NOTE,
-    informative,
-)
+from callpath_modeler.report.column import Column, applying, file_cells, file_units, text_columns
+from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.headline import (
     at_text,
     cost_text,
@@ -43,6 +42,7 @@ from callpath_modeler.report.outlined_view import (
     node_columns,
     sum_check_text,
     tree_lines,
+    tree_table,
     view_header,
 )
 from callpath_modeler.report.pair_columns import (
@@ -53,18 +53,57 @@ from callpath_modeler.report.pair_columns import (
 from callpath_modeler.report.ranking_table import answer_header
 from callpath_modeler.report.ranking_text import points_text, scaling_text
 from callpath_modeler.report.table_formats import Cell, Table
-from callpath_modeler.report.value_columns import program_cells, value_columns, with_lines_below
+from callpath_modeler.report.value_columns import (
+    AT_BASE,
+    AT_LARGEST,
+    AT_TARGET,
+    EXCESS,
+    LOSS,
+    LOW,
+    OTHER,
+    OWN_LOSS,
+    PREDICTED,
+    SHARE,
+    TRUST,
+    VALUES,
+    Nodes,
+    has_models,
+    program_cells,
+    with_lines_below,
+)
 from callpath_modeler.units import (
     counted,
     percent,
 )
 
 _GREY = "dim"
-_ORDER = (
-    *("base", "measured", "value", "band", "model", "other", "share", "excess", "growth", "trust"),
-    *("loss", "own_loss"),
+
+
+def growths(nodes: Nodes, *, pretty: bool = False) -> list[str | None]:
+    """Return the growth of the fastest growing part of each node."""
+    known = nodes.answer.inputs
+    return [known.growth_text(code, pretty=pretty) for code in nodes.main.growth.tolist()]
+
+
+_GROWTH: Column[Nodes] = Column(
+    key="growth",
+    help="leading term without coefficient, e.g. `O(p^(1/2) log p)`",
+    cells=growths,
+    title="growth",
+    text=lambda nodes, style: [text or "" for text in growths(nodes, pretty=not style.ascii_only)],
+    right=False,
+    droppable=1,
+    place=13,
+    applies=lambda nodes: has_models(nodes) and nodes.answer.fitted.metric.additive,
 )
-"""Columns from left to right."""
+_TRUST = structs.replace(
+    TRUST, applies=lambda nodes: has_models(nodes) and np.isfinite(nodes.answer.target)
+)
+_TEXT = (
+    *(AT_BASE, AT_LARGEST, AT_TARGET, LOW, PREDICTED, OTHER, SHARE, EXCESS, _GROWTH, _TRUST),
+    *(LOSS, OWN_LOSS),
+)
+"""Columns of a view in text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,45 +120,27 @@ class ForecastView(ViewOfForecast[NodeValues]):
     request: ViewRequest
 
 
-def _growths(forecast: Answer, values: NodeValues, *, pretty: bool = False) -> list[str | None]:
-    known = forecast.inputs
-    return [known.growth_text(code, pretty=pretty) for code in values.growth.tolist()]
-
-
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     """Return a table with one row per line of the view."""
     fitted, lines = shown.forecast.fitted, shown.outline.lines
     columns = node_columns(shown.outline)
     columns["metric"] = [fitted.metric.name] * len(lines)
-    own, whole = shown.values
-    both = (("inclusive", whole), ("exclusive", own))
-    for kind, values in both:
-        columns[f"growth_{kind}"] = list(_growths(shown.forecast, values))
+    both = {
+        kind: Nodes(shown.forecast, *shown.values, inclusive=kind == "inclusive", has_total=False)
+        for kind in ("inclusive", "exclusive")
+    }
+    columns |= {f"growth_{kind}": [*growths(nodes)] for kind, nodes in both.items()}
     numbers: dict[str, list[Cell]] = {}
-    for kind, values in both:
-        named = {
-            "value_at_base": values.at_base,
-            "value_at_largest": values.at_largest,
-            "value_at_target": values.value,
-            "low": values.low,
-            "high": values.high,
-            "share_at_largest": values.share_at_largest,
-            "share_at_target": values.share,
-            "excess": values.excess,
-            "excess_low": values.excess_low,
-            "excess_high": values.excess_high,
-            "predicted": values.predicted,
-        }
-        numbers |= {f"{name}_{kind}": column.tolist() for name, column in named.items()}
-        numbers[f"trust_{kind}"] = [int(t) if t >= 0 else None for t in values.trust]
+    units: dict[str, str] = {}
+    for kind, nodes in both.items():
+        numbers |= {f"{key}_{kind}": cells for key, cells in file_cells(VALUES, nodes).items()}
+        units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
     numbers |= pair_cells(shown.forecast, shown.outline.values)
-    has_value = ~np.isnan(whole.value)
+    has_value = ~np.isnan(shown.values[1].value)
     flags: dict[str, list[Cell]] = {
         "is_hot": list(shown.is_hot),
         "basis": [shown.forecast.basis if known else None for known in has_value],
     }
-    united = [name for name in numbers if name.startswith(("value", "low", "high", "predicted"))]
-    units = dict.fromkeys(united, fitted.metric.unit)
     header = answer_header(
         shown.forecast,
         findings,
@@ -157,6 +178,11 @@ def views_text(
     ]
 
 
+def views_text_table(shown: ForecastView, style: TextStyle) -> Table:
+    """Return the table of `views_text`."""
+    return tree_table(shown.outline, _columns(shown, style=style), lines_below(shown))
+
+
 def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     """Return the sentence that answers: the cost, its uncertainty, and its place."""
     forecast, fitted = shown.forecast, shown.forecast.fitted
@@ -178,7 +204,7 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     own, whole = forecast.of_nodes(shown.view, np.array([node]))
     main = whole if shown.inclusive else own
     part = main.excess if forecast.is_comparison else main.share
-    (growth,) = _growths(forecast, main, pretty=not style.ascii_only)
+    growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not style.ascii_only)
     is_predicted = is_finite and forecast.has_models and not forecast.repetitions
     if is_predicted and is_unknown(int(main.trust[0])):
         growth = "growth not known"
@@ -253,18 +279,10 @@ def value_cells(
     Returns
     -------
     dict
-        ``measured``, ``value``, ``band``, ``model``, ``other``, ``share``, ``excess``, ``growth``,
-        ``trust``, as far as `informative` keeps them. In a comparison, ``base`` (at the smaller
-        scale), ``loss`` and ``own_loss`` (excess work).
+        The columns of `_TEXT` that apply.
     """
-    main = whole if inclusive else own
-    cells = value_columns(forecast, own, whole, inclusive=inclusive, style=style)
-    growth = [text or "" for text in _growths(forecast, main, pretty=not style.ascii_only)]
-    if forecast.fitted.metric.additive:
-        cells["growth"] = TextColumn("growth", growth, right=False, droppable=1)
-    if np.isinf(forecast.target):
-        del cells["trust"]
-    return informative(forecast, {name: cells[name] for name in _ORDER if name in cells})
+    nodes = Nodes(forecast, own, whole, inclusive=inclusive, has_total=False)
+    return text_columns(applying(_TEXT, nodes), nodes, style=style)
 
 
 def _unit(shown: ForecastView) -> str:

@@ -20,8 +20,8 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.report.growths import model_range_texts
 from callpath_modeler.report.headline import target_text
-from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.ranking_text import unmodelled_notes
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
 

@@ -13,6 +13,7 @@ from callpath_modeler.report.causes import conclusion, imbalance_facts, requirem
 from callpath_modeler.report.change_points import formula_from_text, from_text
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve
+from callpath_modeler.report.growths import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, tied
@@ -47,7 +48,6 @@ from callpath_modeler.report.page.markup import (
 from callpath_modeler.report.page.names import CallPathLinks, cut
 from callpath_modeler.report.page.processes import processes_part
 from callpath_modeler.report.page.ranking import coloured, trust_text
-from callpath_modeler.report.ranking_table import formula_text, growth_range_text, growth_text
 from callpath_modeler.report.value_columns import loss_columns
 from callpath_modeler.units import parameter_value, percent, quantity
 

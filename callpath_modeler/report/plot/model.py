@@ -14,6 +14,7 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.report.curve import Axes as Range
 from callpath_modeler.report.curve import Curve, curve_of, repetitions_of, value_ticks
+from callpath_modeler.report.growths import model_range_texts
 from callpath_modeler.report.model import rows_of
 from callpath_modeler.report.plot.style import (
     BLACK,
@@ -27,7 +28,6 @@ from callpath_modeler.report.plot.style import (
     label,
     set_ticks,
 )
-from callpath_modeler.report.ranking_table import model_range_texts
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.units import parameter_value, percent, quantity, setting_text
 

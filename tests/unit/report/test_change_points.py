@@ -9,13 +9,13 @@ import pytest
 
 from callpath_modeler.analysis.rank import rank
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.report import model_tables
+from callpath_modeler.report import table_formats
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model import compared_text, model_text
-from callpath_modeler.report.model_tables import models_table, models_tables
+from callpath_modeler.report.model_tables import models_table
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
-from callpath_modeler.report.table_formats import csv_pieces, to_csv, to_json
+from callpath_modeler.report.table_formats import to_csv, to_json
 from synthetic import fitted
 
 P = 2.0 ** np.arange(2, 12)
@@ -58,11 +58,11 @@ def test_tables_for_programs_have_the_first_scale_of_the_law_beyond(fit):
     assert "[p >= 256]" in models.columns["model"][1]
 
 
-def test_parts_of_a_table_of_models_are_the_table(fit, monkeypatch):
-    monkeypatch.setattr(model_tables, "_ROWS", 1)
-    parts, whole = [*models_tables(fit)], models_table(fit)
-    assert len(parts) == len(whole) == 2
-    assert "".join(csv_pieces(parts)) == to_csv(whole)
+def test_blocks_of_a_table_of_models_are_the_table(fit, monkeypatch):
+    whole = to_csv(models_table(fit))
+    monkeypatch.setattr(table_formats, "BLOCK", 1)
+    assert len([*models_table(fit).blocks()]) == 2
+    assert to_csv(models_table(fit)) == whole
 
 
 def test_a_finding_names_the_condition_that_selects_the_scales_beyond(fit):

@@ -4,13 +4,20 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 
+from callpath_modeler.report import table_formats
+from callpath_modeler.report.latex import latex_pieces
 from callpath_modeler.report.table_formats import (
     SCHEMA,
+    RowColumns,
     Table,
     csv_pieces,
     json_number,
+    json_pieces,
+    jsonl_pieces,
+    markdown_pieces,
     to_csv,
     to_json,
     to_jsonl,
@@ -49,14 +56,19 @@ def test_csv_may_go_without_header_and_with_tabs():
     assert to_csv(TABLE, delimiter="\t").splitlines()[0] == "callpath\trank\tvalue[s]\tgood"
 
 
-def test_csv_of_parts_is_that_of_the_whole_table():
-    parts = [
-        Table({name: cells[part] for name, cells in TABLE.columns.items()}, TABLE.units)
-        for part in (slice(0, 1), slice(1, 3))
-    ]
-    pieces = [*csv_pieces(parts)]
-    assert len(pieces) == 2
-    assert "".join(pieces) == to_csv(TABLE)
+FORMS = [csv_pieces, json_pieces, jsonl_pieces, markdown_pieces, latex_pieces]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_a_table_of_blocks_is_written_like_the_whole(form, monkeypatch):
+    def cells(rows):
+        return {name: [cells[k] for k in rows] for name, cells in TABLE.columns.items()}
+
+    whole = "".join(form(TABLE))
+    monkeypatch.setattr(table_formats, "BLOCK", 2)
+    pieces = [*form(Table(RowColumns(np.arange(len(TABLE)), cells), TABLE.units, TABLE.header))]
+    assert "".join(pieces) == whole
+    assert not any("f(int" in piece and "a|b" in piece for piece in pieces)
 
 
 @pytest.mark.parametrize("delimiter", [",", "\t"])
