@@ -144,8 +144,8 @@ def command(
     elif form == PYTHON:
         console.write(python_source(fitted), output, overwrite=force)
     elif form in GRAPHS:
-        text = model_tables.graph_text(ranking, form, check_ranking(ranking, verdicts))
-        console.write(text, output, overwrite=force)
+        pieces = model_tables.graph_pieces(ranking, form, check_ranking(ranking, verdicts))
+        console.write_pieces(pieces, output, overwrite=force)
     else:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
         render_table(console, table, form, output, force=force)
@@ -204,7 +204,11 @@ def _measured(
     if alone is not None and form in (EXTRAP, *PROFILES):
         experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
-        console.write(exports.for_extrap(experiment, output), output, overwrite=force)
+        made = exports.for_extrap(experiment, output)
+        if isinstance(made, bytes):
+            console.write(made, output, overwrite=force)
+        else:
+            console.write_pieces(made, output, overwrite=force)
     elif form in PROFILES:
         first = experiment.metric(metric)
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])

@@ -9,9 +9,9 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.table_formats import Cell, RowColumns, Table
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table, Values
 from callpath_modeler.units import significant
 
 N_contra = TypeVar("N_contra", contravariant=True)
@@ -38,7 +38,7 @@ class Column(Struct, Generic[N_contra], frozen=True, kw_only=True):
 
     key: str
     help: str
-    cells: Callable[[N_contra], FloatArray | IntArray | BoolArray | Sequence[Cell]]
+    cells: Callable[[N_contra], Values]
     unit: Callable[[N_contra], str] | None = None
     title: str | Callable[[N_contra], str] = ""
     text: Callable[[N_contra, TextStyle], list[str]] | None = None
@@ -59,7 +59,12 @@ class Column(Struct, Generic[N_contra], frozen=True, kw_only=True):
 
 def file_cells(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, list[Cell]]:
     """Return the cells of rows in files, by key."""
-    return {each.key: _listed(each.cells(rows)) for each in columns if each.key}
+    return {key: _listed(values) for key, values in file_values(columns, rows).items()}
+
+
+def file_values(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, Values]:
+    """Return columns in files, by key; `cells_of` returns the cells of some of their rows."""
+    return {each.key: each.cells(rows) for each in columns if each.key}
 
 
 def file_units(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, str]:
@@ -117,7 +122,7 @@ def chosen_cells(columns: Iterable[TextColumn], lines: IntArray) -> list[TextCol
     return [replace(each, cells=[each.cells[k] for k in lines.tolist()]) for each in columns]
 
 
-def _listed(cells: FloatArray | IntArray | BoolArray | Sequence[Cell]) -> list[Cell]:
+def _listed(cells: Values) -> list[Cell]:
     return cells.tolist() if isinstance(cells, np.ndarray) else [*cells]
 
 

@@ -115,9 +115,9 @@ def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
 
 def difference_view_table(shown: DifferenceView) -> Table:
     """Return a table with one row per line of the view."""
-    metric, lines = shown.forecast.inputs.pair.metric, shown.outline.lines
+    metric = shown.forecast.inputs.pair.metric
     columns = node_columns(shown.outline)
-    columns["metric"] = [metric.name] * len(lines)
+    columns["metric"] = [metric.name] * len(shown.outline)
     names = ("base", "new", "change", "ratio", "low", "high", "p")
     own, whole = shown.values
     for kind, values in (("inclusive", whole), ("exclusive", own)):

@@ -12,81 +12,93 @@ from callpath_modeler.analysis.excess import (
     ExcessPattern,
     readings,
 )
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.report.excess_view import ExcessView, Overlaps
+from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.outlined_view import (
-    node_columns,
+    NodeColumns,
     view_header,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, ensemble_json, expected_json
-from callpath_modeler.report.table_formats import Cell, Table, provenance
+from callpath_modeler.report.table_formats import (
+    Cell,
+    RowColumns,
+    Table,
+    Values,
+    cells_of,
+    provenance,
+)
 from callpath_modeler.report.unmatched import unmatched_json
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     """Return a table with one row per line of the view and pair of scales."""
-    losses, lines = shown.losses, shown.outline.lines
+    losses, size, names = shown.losses, len(shown.outline), NodeColumns(shown.outline)
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
-    nodes = node_columns(shown.outline)
     spent_own, spent_whole = shown.outline.values(losses.expected)
-    empty: list[Cell] = [None] * len(lines)
-    means = {f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")}
+    empty: list[Cell] = [None] * size
+    means: dict[str, Values] = {
+        f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")
+    }
     if losses.ensemble.count:
         means_own, means_whole = shown.outline.values(losses.ensemble.costs)
         means = {
-            "excess_ensemble_inclusive": means_whole[:, 0].tolist(),
-            "excess_ensemble_exclusive": means_own[:, 0].tolist(),
+            "excess_ensemble_inclusive": means_whole[:, 0],
+            "excess_ensemble_exclusive": means_own[:, 0],
         }
-    parts = []
+    parts: list[dict[str, Values]] = []
     for k, (p, q) in enumerate(losses.pairs):
         base, scale = losses.columns(k)
         overlaps = shown.overlaps[k]
         efficiency = shown.efficiency(whole[:, k], cost_whole[:, scale], k)
         parts.append(
             {
-                **nodes,
-                "metric": [losses.metric.name] * len(lines),
-                "base": [p] * len(lines),
-                "scale": [q] * len(lines),
-                "cost_at_base_inclusive": cost_whole[:, base].tolist(),
-                "cost_at_base_exclusive": cost_own[:, base].tolist(),
-                "cost_at_scale_inclusive": cost_whole[:, scale].tolist(),
-                "cost_at_scale_exclusive": cost_own[:, scale].tolist(),
-                "cost_expected_inclusive": spent_whole[:, k].tolist(),
-                "cost_expected_exclusive": spent_own[:, k].tolist(),
-                "excess_inclusive": whole[:, k].tolist(),
-                "excess_exclusive": own[:, k].tolist(),
-                **_ends(shown, k),
+                "base": np.broadcast_to(p, size),
+                "scale": np.broadcast_to(q, size),
+                "cost_at_base_inclusive": cost_whole[:, base],
+                "cost_at_base_exclusive": cost_own[:, base],
+                "cost_at_scale_inclusive": cost_whole[:, scale],
+                "cost_at_scale_exclusive": cost_own[:, scale],
+                "cost_expected_inclusive": spent_whole[:, k],
+                "cost_expected_exclusive": spent_own[:, k],
+                "excess_inclusive": whole[:, k],
+                "excess_exclusive": own[:, k],
+                **_ends(shown, k, empty),
                 **means,
-                "efficiency": efficiency.tolist() if losses.ideal.scaling else empty,
-                "overlap_inclusive": _flags(overlaps, 0, len(lines)),
-                "overlap_exclusive": _flags(overlaps, 1, len(lines)),
+                "efficiency": efficiency if losses.ideal.scaling else empty,
+                "overlap_inclusive": empty if overlaps is None else overlaps[0],
+                "overlap_exclusive": empty if overlaps is None else overlaps[1],
                 "reading": _readings(shown, whole[:, k], own[:, k]),
                 "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
-                "basis": [_basis(shown, k)] * len(lines),
-                "is_hot": list(shown.is_hot),
+                "basis": [_basis(shown, k)] * size,
+                "is_hot": shown.is_hot,
             }
         )
-    # All pairs of a line are in consecutive rows.
-    order = [(line, k) for line in range(len(lines)) for k in range(len(parts))]
-    columns: dict[str, list[Cell]] = {
-        name: [parts[k][name][line] for line, k in order] for name in parts[0]
-    }
-    united = [name for name in columns if name.startswith("cost_")]
-    units = dict.fromkeys(united, losses.metric.unit)
+
+    def cells(rows: IntArray) -> dict[str, list[Cell]]:
+        # All pairs of a line are in consecutive rows.
+        lines, pairs = rows // len(parts), (rows % len(parts)).tolist()
+        distinct, which = np.unique(lines, return_inverse=True)
+        columns = cells_of(names.cells(distinct), which)
+        columns["metric"] = [losses.metric.name] * len(rows)
+        of_pairs = [cells_of(part, distinct) for part in parts]
+        places = [*zip(pairs, which.tolist(), strict=True)]
+        return columns | {name: [of_pairs[k][name][at] for k, at in places] for name in parts[0]}
+
+    columns = RowColumns(np.arange(size * len(parts)), cells)
+    units = {name: losses.metric.unit for name in columns if name.startswith("cost_")}
     return Table(columns, units, _header(shown, findings))
 
 
-def _ends(shown: ExcessView, pair: int) -> dict[str, list[Cell]]:
+def _ends(shown: ExcessView, pair: int, empty: Sequence[Cell]) -> dict[str, Values]:
     """Return the bands of excess work, which are empty between measured scales."""
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, Values] = {}
     for place, kind in ((1, "inclusive"), (0, "exclusive")):
-        low: list[Cell] = [None] * len(shown.outline)
-        high = low
+        low: Values = empty
+        high: Values = empty
         if shown.bands is not None and shown.losses.is_predicted(pair):
-            low, high = shown.bands[place].low.tolist(), shown.bands[place].high.tolist()
+            low, high = shown.bands[place].low, shown.bands[place].high
         found |= {f"excess_low_{kind}": low, f"excess_high_{kind}": high}
     return found
 
@@ -99,10 +111,6 @@ def _readings(shown: ExcessView, inclusive: FloatArray, exclusive: FloatArray) -
     """Return the origins of losses as text; a gain is superlinear or less than expected."""
     found = readings(inclusive, exclusive)
     return [shown.gain if each is ExcessPattern.GAIN else str(each) for each in found]
-
-
-def _flags(overlaps: Overlaps, which: int, size: int) -> list[Cell]:
-    return [None] * size if overlaps is None else [bool(flag) for flag in overlaps[which]]
 
 
 def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:

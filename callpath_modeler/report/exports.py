@@ -7,18 +7,20 @@ import json
 import math
 import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.metric_values import inclusive_values
+from callpath_modeler.profile.metric_values import MetricValues, inclusive_values
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.readers.titles import read_title
@@ -28,6 +30,8 @@ EXTRAP_VERSION = "4.0.2"
 """Version of the layout of experiments; later versions of Extra-P read it as well."""
 
 
+_BLOCK = 8192
+"""Call paths whose values are in memory as numbers of Python at a time."""
 _MICROSECONDS = 1e6
 _QUICK = 2
 """Compression level: less than half the time of the default, and an eighth more bytes."""
@@ -42,22 +46,20 @@ class _Series:
     values: Mapping[tuple[float, ...], list[tuple[int, float]]]
 
 
-def for_extrap(experiment: Experiment, output: Path | None = None) -> str | bytes:
+def for_extrap(experiment: Experiment, output: Path | None = None) -> bytes | Iterator[str]:
     """Return an experiment in a format of Extra-P, chosen by the suffix of `output`.
 
     ``.txt`` is text, ``.json`` is JSON, ``.extra-p`` is an experiment file, and any other suffix
-    is JSON Lines.
+    is JSON Lines. Text comes in pieces, because it may be larger than the memory.
     """
     ending = output.suffix if output is not None else ""
-    writers: dict[str, Callable[[Experiment], str | bytes]] = {
-        ".txt": extrap_text,
-        ".json": extrap_json,
-        ".extra-p": extrap_experiment,
-    }
+    if ending == ".extra-p":
+        return extrap_experiment(experiment)
+    writers = {".txt": extrap_text, ".json": extrap_json}
     return writers.get(ending, extrap_json_lines)(experiment)
 
 
-def extrap_json_lines(experiment: Experiment) -> str:
+def extrap_json_lines(experiment: Experiment) -> Iterator[str]:
     """Return JSON Lines of Extra-P, with repetition and unit, which Extra-P ignores."""
     names = _parameters(experiment)
     units = {
@@ -67,22 +69,21 @@ def extrap_json_lines(experiment: Experiment) -> str:
         point: json.dumps(dict(zip(names, point, strict=True)), ensure_ascii=False)
         for point in _points(experiment)
     }
-    lines = []
-    # There may be millions of lines, and within a series only their numbers differ.
-    for series in _all_series(experiment):
+
+    def lines(series: _Series) -> Iterator[str]:
         what = f'"callpath": {_quoted(series.callpath)}, "metric": {_quoted(series.metric)}'
         unit = units[series.metric]
+        # Within a series, only the numbers of lines differ.
         for point, repetitions in series.values.items():
             head = f'{{"params": {params[point]}, {what}, "value": '
             numbers = json.dumps([value for _, value in repetitions])[1:-1].split(", ")
-            lines += [
-                f'{head}{number}, "repetition": {repetition}, "unit": {unit}}}\n'
-                for (repetition, _), number in zip(repetitions, numbers, strict=True)
-            ]
-    return "".join(lines)
+            for (repetition, _), number in zip(repetitions, numbers, strict=True):
+                yield f'{head}{number}, "repetition": {repetition}, "unit": {unit}}}\n'
+
+    return ("".join(lines(series)) for series in _all_series(experiment))
 
 
-def extrap_text(experiment: Experiment) -> str:
+def extrap_text(experiment: Experiment) -> Iterator[str]:
     """Return text of Extra-P.
 
     Raises
@@ -91,67 +92,110 @@ def extrap_text(experiment: Experiment) -> str:
         If a call path does not occur at every point, because the format cannot express that.
     """
     names, points = _parameters(experiment), _points(experiment)
-    lines = [f"PARAMETER {'_'.join(name.split())}" for name in names]
-    lines += [f"POINTS ( {' '.join(map(_number, point))} )" for point in points]
-    partly, metric = set(), None
-    for series in _all_series(experiment):
-        if series.metric != metric:
-            metric = series.metric
-            lines += ["", f"METRIC {metric}"]
-        lines += ["", f"REGION {series.callpath}"]
-        if len(series.values) < len(points):
-            partly.add(series.callpath)
-        for repetitions in series.values.values():
-            lines.append(" ".join(["DATA", *(repr(value) for _, value in repetitions)]))
+    partly = _partly_missing(experiment)
     if partly:
         raise UsageError(
-            f"Extra-P text needs every point: {counted(len(partly), 'call path')} missing at some",
+            f"Extra-P text needs every point: {counted(partly, 'call path')} missing at some",
             hint="write JSON Lines: -f extra-p -o FILE.jsonl",
         )
-    return "\n".join(lines) + "\n"
+    lines = [f"PARAMETER {'_'.join(name.split())}" for name in names]
+    lines += [f"POINTS ( {' '.join(map(_number, point))} )" for point in points]
+
+    def pieces() -> Iterator[str]:
+        metric = None
+        yield "".join(f"{line}\n" for line in lines)
+        for series in _all_series(experiment):
+            if series.metric != metric:
+                metric = series.metric
+                yield f"\nMETRIC {metric}\n"
+            numbers = (
+                " ".join(["DATA", *(repr(value) for _, value in repetitions)])
+                for repetitions in series.values.values()
+            )
+            yield "\n".join([f"\nREGION {series.callpath}", *numbers, ""])
+
+    return pieces()
 
 
-def extrap_json(experiment: Experiment) -> str:
+def _partly_missing(experiment: Experiment) -> int:
+    """Return the number of call paths that occur at some points only."""
+    partly = np.zeros(len(experiment.tree), bool)
+    for column in experiment.columns.values():
+        known = np.array(
+            [
+                ~np.isnan(column.exclusive[:, [run for run, _ in runs]]).all(axis=1)
+                for runs in _runs_of_points(experiment).values()
+            ]
+        )
+        partly |= known.any(axis=0) & ~known.all(axis=0)
+    return int(partly.sum())
+
+
+def extrap_json(experiment: Experiment) -> Iterator[str]:
     """Return Extra-P's JSON, in the new layout."""
-    measurements: dict[str, dict[str, list[object]]] = {}
-    for series in _all_series(experiment):
-        measurements.setdefault(series.callpath, {})[series.metric] = [
-            {"point": list(point), "values": [value for _, value in repetitions]}
-            for point, repetitions in series.values.items()
-        ]
-    document = {"parameters": _parameters(experiment), "measurements": measurements}
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    document = {"parameters": _parameters(experiment), "measurements": {}}
+    head, foot = json.dumps(document, ensure_ascii=False, indent=1).rsplit("{}", 1)
+
+    def pieces() -> Iterator[str]:
+        before = f"{head}{{\n"
+        for callpath, of_path in groupby(
+            _all_series(experiment, by_path=True), lambda series: series.callpath
+        ):
+            metrics = {
+                series.metric: [
+                    {"point": list(point), "values": [value for _, value in repetitions]}
+                    for point, repetitions in series.values.items()
+                ]
+                for series in of_path
+            }
+            text = json.dumps({callpath: metrics}, ensure_ascii=False, indent=1)
+            yield f"{before} " + text[2:-2].replace("\n", "\n ")
+            before = ",\n"
+        yield f"\n }}{foot}\n" if before == ",\n" else f"{head}{{}}{foot}\n"
+
+    return pieces()
 
 
 def extrap_experiment(experiment: Experiment) -> bytes:
     """Return an Extra-P experiment: a ZIP archive, without models."""
-    # As text, because garbage collection would visit millions of objects again and again.
-    measurements: dict[str, list[str]] = {}
-    stored: list[list[float]] = []
-    for series in _all_series(experiment):
-        summaries: list[object] = []
-        for point, repetitions in series.values.items():
-            values = [value for _, value in repetitions]
-            summaries.append(_summary(point, values, len(stored)))
-            stored.append(values)
-        text = f"{_quoted(series.metric)}: {json.dumps(summaries)}"
-        measurements.setdefault(series.callpath, []).append(text)
     document = {
         "Extra-P": EXTRAP_VERSION,
         "scaling": str(experiment.scaling),
         "parameters": _parameters(experiment),
         "modelers": [],
     }
-    named = (f"{_quoted(path)}: {{{', '.join(of)}}}" for path, of in measurements.items())
-    head = json.dumps(document, ensure_ascii=False)[:-1]
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        index, arrays = _arrays(stored)
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=_QUICK) as archive:
+        index, arrays = _arrays(
+            [value for _, value in repetitions]
+            for series in _all_series(experiment, by_path=True)
+            for repetitions in series.values.values()
+        )
         for name, data in (("indx", index), ("vals", arrays)):
             archive.writestr(f"values/0.{name}", data, zipfile.ZIP_STORED)
-        text = f'{head}, "measurements": {{{", ".join(named)}}}}}'
-        archive.writestr("experiment.json", text, compresslevel=_QUICK)
+        del index, arrays, data
+        with archive.open("experiment.json", "w", force_zip64=True) as file:
+            head = json.dumps(document, ensure_ascii=False)[:-1]
+            for piece in (f'{head}, "measurements": {{', *_summaries(experiment), "}}"):
+                file.write(piece.encode())
     return content.getvalue()
+
+
+def _summaries(experiment: Experiment) -> Iterator[str]:
+    """Yield the statistics of each call path, with the numbers of the arrays of its values."""
+    number, before = 0, ""
+    for callpath, of_path in groupby(
+        _all_series(experiment, by_path=True), lambda series: series.callpath
+    ):
+        texts = []
+        for series in of_path:
+            summaries = []
+            for point, repetitions in series.values.items():
+                summaries.append(_summary(point, [value for _, value in repetitions], number))
+                number += 1
+            texts.append(f"{_quoted(series.metric)}: {json.dumps(summaries)}")
+        yield f"{before}{_quoted(callpath)}: {{{', '.join(texts)}}}"
+        before = ", "
 
 
 def _quoted(text: str) -> str:
@@ -175,19 +219,20 @@ def _summary(point: tuple[float, ...], values: list[float], number: int) -> dict
     }
 
 
-def _arrays(stored: list[list[float]]) -> tuple[bytes, bytes]:
+def _arrays(stored: Iterable[list[float]]) -> tuple[bytes, bytes]:
     """Return arrays as bytes, and the offset of each."""
     content = io.BytesIO()
     content.write(b"Extra-P VALUES\0\0")
     heads: dict[int, bytes] = {}
-    starts = []
+    starts = array("Q")
     for values in stored:
         if len(values) not in heads:
             heads[len(values)] = _array_head(len(values))
         starts.append(content.tell())
         content.write(heads[len(values)])
         content.write(struct.pack(f"<{len(values)}d", *values))
-    index = b"Extra-P INDEX\0\0\0" + struct.pack(f"<Q{len(starts)}Q", len(starts), *starts)
+    offsets = np.frombuffer(starts, np.uint64).astype("<u8").tobytes()
+    index = b"Extra-P INDEX\0\0\0" + struct.pack("<Q", len(starts)) + offsets
     return index, content.getvalue()
 
 
@@ -199,22 +244,49 @@ def _array_head(length: int) -> bytes:
     return content.getvalue()
 
 
-def _all_series(experiment: Experiment) -> Iterator[_Series]:
-    """Yield the values of each metric and call path with values, in order of points."""
+def _all_series(experiment: Experiment, *, by_path: bool = False) -> Iterator[_Series]:
+    """Yield the values of each metric and call path with values, in order of points.
+
+    Parameters
+    ----------
+    by_path : True = each call path with all metrics; False = each metric with all call paths
+    """
+    columns, size = [*experiment.columns.values()], len(experiment.tree)
+    if by_path:
+        for start in range(0, size, _BLOCK):
+            rows = np.arange(start, min(start + _BLOCK, size))
+            of_metrics = [_series_of(experiment, column, rows) for column in columns]
+            for of_path in zip(*of_metrics, strict=True):
+                yield from (series for series in of_path if series is not None)
+        return
+    for column in columns:
+        for start in range(0, size, _BLOCK):
+            rows = np.arange(start, min(start + _BLOCK, size))
+            of_metric = _series_of(experiment, column, rows)
+            yield from (series for series in of_metric if series is not None)
+
+
+def _series_of(
+    experiment: Experiment, column: MetricValues, rows: IntArray
+) -> Iterator[_Series | None]:
+    """Yield the values of a metric for each of some call paths; None = it has none."""
+    at, title = _runs_of_points(experiment), _title(column.metric)
+    for row, measured in zip(rows.tolist(), column.exclusive[rows].tolist(), strict=True):
+        values = {
+            point: known
+            for point, runs in at.items()
+            if (known := [(n, measured[k]) for k, n in runs if measured[k] == measured[k]])
+        }
+        path = join_with_arrows(experiment.tree.names(row)) if values else ""
+        yield _Series(path, title, values) if values else None
+
+
+def _runs_of_points(experiment: Experiment) -> dict[tuple[float, ...], list[tuple[int, int]]]:
+    """Return the number and the repetition of each run, by point."""
     at: dict[tuple[float, ...], list[tuple[int, int]]] = {}
     for number, (run, point) in enumerate(zip(experiment.runs, _settings(experiment), strict=True)):
         at.setdefault(point, []).append((number, run.repetition))
-    paths = [join_with_arrows(experiment.tree.names(row)) for row in range(len(experiment.tree))]
-    for column in experiment.columns.values():
-        title = _title(column.metric)
-        for path, measured in zip(paths, column.exclusive.tolist(), strict=True):
-            values = {
-                point: known
-                for point, runs in at.items()
-                if (known := [(n, measured[k]) for k, n in runs if measured[k] == measured[k]])
-            }
-            if values:
-                yield _Series(path, title, values)
+    return at
 
 
 def _parameters(experiment: Experiment) -> list[str]:

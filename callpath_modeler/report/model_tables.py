@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING
@@ -16,9 +16,10 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre, changes_since
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.graph import Attribute, call_path_graph, to_dot, to_graphml
+from callpath_modeler.profile.graph import Attribute, CallPathGraph, call_path_graph
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.growths import formula_texts, growth_texts
+from callpath_modeler.report.column import file_cells
+from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.ranking_table import fit_settings
 from callpath_modeler.report.table_formats import Cell, RowColumns, Table
 from callpath_modeler.report.verdicts import verdicts_of
@@ -138,11 +139,11 @@ def graph(source: Ranking | Experiment, check: Check | None = None) -> nx.DiGrap
     check_type(source, (Ranking, Experiment), "source")
     check_type(check, (Check, NoneType), "check")
     if isinstance(source, Experiment):
-        return _graph_of_experiment(source)
-    return _graph_of_ranking(source, check)
+        return _graph_of_experiment(source).networkx()
+    return _graph_of_ranking(source, check).networkx()
 
 
-def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
+def _graph_of_experiment(experiment: Experiment) -> CallPathGraph:
     settings = experiment.runs_by_setting()
     runs = settings[max(settings)]
     attributes = {}
@@ -152,39 +153,38 @@ def _graph_of_experiment(experiment: Experiment) -> nx.DiGraph[str]:
     return call_path_graph(experiment.tree, attributes)
 
 
-def _graph_of_ranking(ranking: Ranking, check: Check | None) -> nx.DiGraph[str]:
-    fitted = ranking.fitted
-    rows = np.arange(len(fitted.experiment.tree))
-    place: list[Attribute | None] = [None] * len(rows)
-    for k, row in enumerate(ranking.order.tolist(), start=1):
-        place[row] = k
-    attributes: dict[str, Sequence[Attribute | None]] = {
-        "rank": place,
-        "value_at_largest": _known(ranking.at_largest),
-        "value_at_base": _known(ranking.at_base),
-        "value_at_target": _known(ranking.value),
-        "low": _known(ranking.low),
-        "high": _known(ranking.high),
-        "loss": _known(ranking.lost),
-        "share_at_target": _known(ranking.share),
-        "excess_inclusive": _known(ranking.excess.inclusive),
-        "excess_exclusive": _known(ranking.excess.exclusive),
-        "predicted": _known(ranking.predicted.value),
-        "trust": [mark if mark >= 0 else None for mark in ranking.trust.tolist()],
-        "why": ranking.why(rows),
-        "growth": growth_texts(ranking, rows),
-        "model": formula_texts(ranking, rows),
-        "status": fitted.statuses(rows),
-    }
-    if check is not None:
-        attributes |= verdicts_of(check).columns(rows.tolist())
-    return call_path_graph(fitted.experiment.tree, attributes)
+def _graph_of_ranking(ranking: Ranking, check: Check | None) -> CallPathGraph:
+    """Return the graph of a ranking, whose attributes are columns of its table."""
+    verdicts = None if check is None else verdicts_of(check)
+    columns = [each for each in (*BEFORE_PAIRS, *AFTER_PAIRS) if each.key in _ATTRIBUTES]
+    columns.sort(key=lambda each: _ATTRIBUTES.index(each.key))
+
+    def attributes(rows: IntArray) -> dict[str, list[Attribute | None]]:
+        of = file_cells(columns, RankedRows.of(ranking, rows))
+        of |= {name: [text or "" for text in of[name]] for name in ("growth", "model")}
+        of |= {} if verdicts is None else verdicts.columns(rows.tolist())
+        return {name: [*map(_known_cell, cells)] for name, cells in of.items()}
+
+    return CallPathGraph(ranking.fitted.experiment.tree, attributes)
 
 
-def graph_text(ranking: Ranking, form: str, check: Check | None = None) -> str:
-    """Return the call-path graph as ``"graphml"`` or ``"dot"``."""
-    made = graph(ranking, check)
-    return to_graphml(made) if form == "graphml" else to_dot(made, ranking.fitted.experiment.name)
+_ATTRIBUTES = (
+    *("rank", "value_at_largest", "value_at_base", "value_at_target", "low", "high", "loss"),
+    *("share_at_target", "excess_inclusive", "excess_exclusive", "predicted", "trust", "why"),
+    *("growth", "model", "status"),
+)
+"""Columns of a ranking that are attributes of nodes, in order."""
+
+
+def graph_pieces(ranking: Ranking, form: str, check: Check | None = None) -> Iterator[str]:
+    """Yield the call-path graph as ``"graphml"`` or ``"dot"``."""
+    made = _graph_of_ranking(ranking, check)
+    return made.graphml() if form == "graphml" else made.dot(ranking.fitted.experiment.name)
+
+
+def _known_cell(cell: Cell) -> Attribute | None:
+    """Return a cell as an attribute; None = its number is not known."""
+    return None if cell != cell else cell  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _known(values: np.ndarray) -> list[Attribute | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.node_values import Columns
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.hot_path import hot_path
@@ -213,8 +213,8 @@ def tree_table(
     outline: Outline, columns: Sequence[TextColumn], below: Sequence[str] = ("total",)
 ) -> Table:
     """Return the table of `tree_lines`; paths replace the indentation of names."""
-    names = [*map(str, node_columns(outline)["path"]), *below]
-    lines = np.arange(len(names))
+    lines = np.arange(len(outline) + len(below))
+    names = [*NodeColumns(outline).paths(lines[: len(outline)]), *below]
     return text_table(
         lines,
         title(outline),
@@ -236,35 +236,72 @@ def short_names(names: Iterable[str]) -> list[str]:
     return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
 
 
-def node_columns(outline: Outline) -> dict[str, list[Cell]]:
-    """Return columns that identify each line, one row per line.
+class NodeColumns:
+    """Columns that identify the lines of an outline.
 
     ``path`` is the call path or, in other views, the names from the top. ``more`` counts the
     siblings that share a line. ``id`` has a value where a line is about one call path.
+
+    Parameters
+    ----------
+    outline : the lines
     """
-    view, single = outline.view, []
-    columns: dict[str, list[Cell]] = {
-        name: [] for name in ("view", "path", "depth", "more", "id", "callpaths")
-    }
-    above = "" if outline.start == ROOT else node_path(view, view.parent(outline.start))
-    trail: list[str] = []
-    for line in outline.lines:
-        del trail[line.depth :]
-        if view.kind is ViewKind.TOP_DOWN and not line.is_rest:
-            trail.append(view.tree.path(line.node))
-        else:
-            name = "..." if line.is_rest else escape(view.name(line.node))
-            trail.append("/".join([*(trail[-1:] or [above] * bool(above)), name]))
-        rows = [int(row) for node in line.nodes.tolist() for row in view.rows(node)]
-        columns["view"].append(str(view.kind))
-        columns["path"].append(trail[-1])
-        columns["depth"].append(line.depth)
-        columns["more"].append(len(line.nodes) if line.is_rest else 0)
-        single.append(rows[0] if len(rows) == 1 else None)
-        columns["callpaths"].append(len(rows))
-    ids = iter(view.tree.ids([row for row in single if row is not None]))
-    columns["id"] = [None if row is None else f"@{next(ids)}" for row in single]
-    return columns
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        view = outline.view
+        is_whole = outline.start == ROOT
+        self._above = "" if is_whole else node_path(view, view.parent(outline.start))
+
+    @cached_property
+    def _parents(self) -> list[int]:
+        """The line above each line in the tree; -1 = none."""
+        last: list[int] = []
+        parents = []
+        for place, depth in enumerate(self._outline.depth.tolist()):
+            del last[depth:]
+            parents.append(last[-1] if last else -1)
+            last.append(place)
+        return parents
+
+    def paths(self, lines: IntArray) -> list[str]:
+        """Return the paths of some lines."""
+        outline, view = self._outline, self._outline.view
+        known: dict[int, str] = {}
+        if view.kind is ViewKind.TOP_DOWN:
+            own = [k for k in lines.tolist() if k not in outline.rests]
+            known = dict(zip(own, view.tree.paths(outline.nodes[own]), strict=True))
+        return [known.get(k) or self._path(k) for k in lines.tolist()]
+
+    def _path(self, place: int) -> str:
+        """Return the path of a line from those above it."""
+        outline, view, names = self._outline, self._outline.view, list[str]()
+        while place >= 0:
+            line = outline.line(place)
+            if not line.is_rest and view.kind is ViewKind.TOP_DOWN:
+                return "/".join([view.tree.path(line.node), *reversed(names)])
+            names.append("..." if line.is_rest else escape(view.name(line.node)))
+            place = self._parents[place]
+        return "/".join([*[self._above] * bool(self._above), *reversed(names)])
+
+    def cells(self, lines: IntArray) -> dict[str, list[Cell]]:
+        """Return the columns of some lines."""
+        view, shown = self._outline.view, [self._outline.line(k) for k in lines.tolist()]
+        rows = [[row for n in one.nodes.tolist() for row in view.rows(n).tolist()] for one in shown]
+        ids = iter(view.tree.ids([of[0] for of in rows if len(of) == 1]))
+        return {
+            "view": [str(view.kind)] * len(shown),
+            "path": [*self.paths(lines)],
+            "depth": [line.depth for line in shown],
+            "more": [len(line.nodes) if line.is_rest else 0 for line in shown],
+            "id": [f"@{next(ids)}" if len(of) == 1 else None for of in rows],
+            "callpaths": [len(of) for of in rows],
+        }
+
+
+def node_columns(outline: Outline) -> dict[str, list[Cell]]:
+    """Return the columns of `NodeColumns` of all lines."""
+    return NodeColumns(outline).cells(np.arange(len(outline)))
 
 
 def sum_check_text(

@@ -12,13 +12,13 @@ from rich.text import Text
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.trust import is_unknown
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.column import Column, applying, file_cells, file_units, text_columns
+from callpath_modeler.report.column import Column, applying, file_units, file_values, text_columns
 from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.headline import (
     at_text,
@@ -38,8 +38,8 @@ from callpath_modeler.report.measured_only import (
     scales_note,
 )
 from callpath_modeler.report.outlined_view import (
+    NodeColumns,
     ViewOfForecast,
-    node_columns,
     sum_check_text,
     tree_lines,
     tree_table,
@@ -52,7 +52,7 @@ from callpath_modeler.report.pair_columns import (
 )
 from callpath_modeler.report.ranking_table import answer_header
 from callpath_modeler.report.ranking_text import points_text, scaling_text
-from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table, Values, cells_of
 from callpath_modeler.report.value_columns import (
     AT_BASE,
     AT_LARGEST,
@@ -81,8 +81,10 @@ _GREY = "dim"
 
 def growths(nodes: Nodes, *, pretty: bool = False) -> list[str | None]:
     """Return the growth of the fastest growing part of each node."""
-    known = nodes.answer.inputs
-    return [known.growth_text(code, pretty=pretty) for code in nodes.main.growth.tolist()]
+    codes, known = nodes.main.growth.tolist(), nodes.answer.inputs
+    # Of 10^6 nodes, few have different growths.
+    texts = {code: known.growth_text(code, pretty=pretty) for code in {*codes}}
+    return [texts[code] for code in codes]
 
 
 _GROWTH: Column[Nodes] = Column(
@@ -122,25 +124,25 @@ class ForecastView(ViewOfForecast[NodeValues]):
 
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     """Return a table with one row per line of the view."""
-    fitted, lines = shown.forecast.fitted, shown.outline.lines
-    columns = node_columns(shown.outline)
-    columns["metric"] = [fitted.metric.name] * len(lines)
+    fitted, names = shown.forecast.fitted, NodeColumns(shown.outline)
     both = {
         kind: Nodes(shown.forecast, *shown.values, inclusive=kind == "inclusive", has_total=False)
         for kind in ("inclusive", "exclusive")
     }
-    columns |= {f"growth_{kind}": [*growths(nodes)] for kind, nodes in both.items()}
-    numbers: dict[str, list[Cell]] = {}
+    columns: dict[str, Values] = {f"growth_{kind}": growths(of) for kind, of in both.items()}
     units: dict[str, str] = {}
     for kind, nodes in both.items():
-        numbers |= {f"{key}_{kind}": cells for key, cells in file_cells(VALUES, nodes).items()}
+        columns |= {f"{key}_{kind}": of for key, of in file_values(VALUES, nodes).items()}
         units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
-    numbers |= pair_cells(shown.forecast, shown.outline.values)
-    has_value = ~np.isnan(shown.values[1].value)
-    flags: dict[str, list[Cell]] = {
-        "is_hot": list(shown.is_hot),
-        "basis": [shown.forecast.basis if known else None for known in has_value],
-    }
+    columns |= pair_cells(shown.forecast, shown.outline.values)
+    columns["is_hot"] = shown.is_hot
+    has_value = (~np.isnan(shown.values[1].value)).tolist()
+    columns["basis"] = [shown.forecast.basis if known else None for known in has_value]
+
+    def cells(lines: IntArray) -> dict[str, list[Cell]]:
+        metric: list[Cell] = [fitted.metric.name] * len(lines)
+        return {**names.cells(lines), "metric": metric, **cells_of(columns, lines)}
+
     header = answer_header(
         shown.forecast,
         findings,
@@ -148,7 +150,7 @@ def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
         kind={"view": str(shown.request.kind)},
         last=view_header(shown),
     )
-    return Table({**columns, **numbers, **flags}, units, header)
+    return Table(RowColumns(np.arange(len(shown.outline)), cells), units, header)
 
 
 def views_text(

@@ -44,7 +44,7 @@ class TestExtrap(ReaderContract):
         text.write_text(tf.EXTRAP_TEXT)
         path = tmp_path / f"small.{request.param}"
         content = for_extrap(loading.load([text]), path)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.write_bytes(content if isinstance(content, bytes) else "".join(content).encode())
         return path
 
     @pytest.fixture

@@ -35,7 +35,7 @@ def read(directory, name, content):
     if isinstance(content, bytes):
         path.write_bytes(content)
     else:
-        path.write_text(content, encoding="utf-8")
+        path.write_text("".join(content), encoding="utf-8")
     everything = loading.ReadOptions(metrics=None)
     return loading.load([path], loading.LoadOptions(everything))
 
@@ -64,7 +64,7 @@ def test_extrap_formats_are_read_back_as_they_were(tmp_path, name):
 
 def test_a_call_path_that_is_absent_somewhere_stays_so(tmp_path):
     made = experiment(PARTLY, POINTS)
-    assert same(made, read(tmp_path, "a.jsonl", exports.extrap_json_lines(made)))
+    assert same(made, read(tmp_path, "a.jsonl", "".join(exports.extrap_json_lines(made))))
     with pytest.raises(UsageError, match="every point: 1 call path missing"):
         exports.extrap_text(made)
 
@@ -73,7 +73,7 @@ def test_a_unit_that_a_name_does_not_tell_is_written_down(tmp_path):
     from callpath_modeler.profile.schema import Metric
 
     made = experiment(WHOLE, POINTS, metric=Metric("energy", "J"))
-    text = exports.extrap_text(made)
+    text = "".join(exports.extrap_text(made))
     assert "METRIC energy [J]" in text
     assert same(made, read(tmp_path, "a.txt", text))
 
@@ -93,7 +93,7 @@ def test_an_arrow_inside_of_a_name_does_not_split_it(tmp_path):
         "main->operator->",
     ]
     made = experiment({"main": [1.0, 2.0, 3.0], "main/[](int) -> int": [1.0, 2.0, 3.0]}, POINTS)
-    again = read(tmp_path, "a.jsonl", exports.extrap_json_lines(made))
+    again = read(tmp_path, "a.jsonl", "".join(exports.extrap_json_lines(made)))
     assert [again.tree.path(row) for row in range(len(again.tree))] == [
         "main",
         "main/[](int) → int",

@@ -13,7 +13,7 @@ from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.report.info import info_table, info_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.model import model_text
-from callpath_modeler.report.model_tables import graph_text, models_table, values_table
+from callpath_modeler.report.model_tables import graph_pieces, models_table, values_table
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
@@ -217,9 +217,9 @@ def test_models_and_values_become_tables(fit):
 
 
 def test_graphs_carry_models_and_predictions(fit):
-    text = graph_text(rank(fit, 64), "graphml")
+    text = "".join(graph_pieces(rank(fit, 64), "graphml"))
     assert "too_few_points" in text
-    assert 'digraph "app"' in graph_text(rank(fit, 64), "dot")
+    assert 'digraph "app"' in "".join(graph_pieces(rank(fit, 64), "dot"))
 
 
 def test_what_was_read_is_told_with_parameters_metrics_and_coverage():
