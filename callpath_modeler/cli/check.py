@@ -43,8 +43,12 @@ _GITHUB = "github"
     group=OUTPUT,
     key=None,
 )
-@click.option(
-    "--all", "complete", is_flag=True, help="List the expectations that pass, too, in the table."
+@option(
+    "--all",
+    "List the expectations that pass, too, in the table.",
+    "complete",
+    group=OUTPUT,
+    key=None,
 )
 @output_file("Write to a file.")
 @option("--force", "Replace files that exist.", group=OUTPUT, key=None)

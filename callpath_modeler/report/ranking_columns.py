@@ -293,12 +293,12 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
     ),
     Column(
         key="growth_low",
-        help="slowest probable growth (see below)",
+        help="slowest and fastest probable growth (see below)",
         cells=lambda rows: _end(0, rows),
     ),
     Column(
         key="growth_high",
-        help="fastest probable growth (see below)",
+        help="slowest and fastest probable growth (see below)",
         cells=lambda rows: _end(1, rows),
     ),
 )

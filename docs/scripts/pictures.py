@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "excess": (f"cpmodel excess {REAL_RUNS} --pair 8,125 --view bottom-up --depth 2", None),
     "info": (f"cpmodel info {RUNS}", None),
-    "check": (f"cpmodel check {RUNS} expectations.toml", None),
+    "check": (f"cpmodel check {RUNS} expectations.toml --all", None),
 }
 """For each picture of the terminal, the command and the bounds of the shown part.
 

@@ -129,7 +129,7 @@ def test_an_expectation_may_have_a_target_of_its_own(run, today, write):
     rows = checked(run, today, file)
     assert [rows[name]["at"] for name in ("work", "small")] == ["p=128,n=40", "p=128,n=10"]
     assert float(rows["small"]["value"]) == pytest.approx(1000 / 128, rel=0.05)
-    both = run("check", today, file)
+    both = run("check", today, file, "--all")
     assert both.out.rstrip().endswith("— p = 128, n = 40 and p = 128, n = 10, 95 % confidence")
 
 
@@ -203,7 +203,7 @@ def test_what_is_held_has_a_value_in_bounds_and_rules(run, today, write):
 
 def test_what_is_not_held_by_a_target_is_said_to_be(run, today, write):
     file = write(f"target = {{ p = 128 }}\n{WORK}value = '<= 600 s'\n")
-    outcome = run("check", today, file)
+    outcome = run("check", today, file, "--all")
     assert "at p = 128, n = 40, expected" in outcome.out
     assert "CPM206" in outcome.err
 

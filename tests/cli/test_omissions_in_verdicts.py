@@ -64,7 +64,7 @@ def test_a_check_says_what_is_left_out_whoever_left_it_out(run, runs, limits, tm
             assert run("trust", runs).status == 0
     left_out = "without 16 call paths, 72 % of the time"
     junit = tmp_path / "j.xml"
-    done = run(*before, "check", runs, limits, *AT, *words, "--junit", junit)
+    done = run(*before, "check", runs, limits, *AT, *words, "--all", "--junit", junit)
     assert done.status == 0, done.err
     text = " ".join(done.out.split())
     assert "whole program" not in text
@@ -104,7 +104,7 @@ def test_a_check_of_the_whole_program_says_so(run, runs, limits, tmp_path):
 )
 def test_each_way_of_leaving_out_is_named(run, runs, tmp_path, words, text, is_whole):
     generous = configured.write(tmp_path / "e.toml", LIMITS.replace("100 ms", "1 h"))
-    out = " ".join(run("check", runs, generous, *AT, *words).out.split())
+    out = " ".join(run("check", runs, generous, *AT, *words, "--all").out.split())
     assert text in out
     assert ("whole program" in out) is is_whole
     kept = tmp_path / "kept.cpm"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +11,18 @@ from rich.cells import cell_len
 from callpath_modeler.analysis.rank import By, rank
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.report import ranking_table as ranking_table_module
+from callpath_modeler.report import ranking_text as ranking_text_module
+from callpath_modeler.report.column import Column
 from callpath_modeler.report.info import info_table, info_text
-from callpath_modeler.report.layout import TextStyle
+from callpath_modeler.report.latex import to_latex
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model import model_text
 from callpath_modeler.report.model_tables import graph_pieces, models_table, values_table
+from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.ranking_text import ranking_text
-from callpath_modeler.report.table_formats import to_json
+from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
+from callpath_modeler.report.table_formats import to_csv, to_json, to_markdown
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)
@@ -230,3 +236,56 @@ def test_what_was_read_is_told_with_parameters_metrics_and_coverage():
     assert text.endswith("no findings")
     made = info_table(experiment(VALUES))
     assert made.columns["callpaths"] == [3, 3, 3, 4, 4]
+
+
+def test_a_column_that_is_declared_once_is_in_every_format(fit, monkeypatch):
+    declared = Column(
+        key="double",
+        help="twice the value",
+        cells=lambda rows: 2 * rows.main.value,
+        unit=lambda _: "s",
+        title="twice",
+        place=4,
+    )
+    monkeypatch.setattr(ranking_table_module, "AFTER_PAIRS", (*AFTER_PAIRS, declared))
+    monkeypatch.setattr(ranking_text_module, "AFTER_PAIRS", (*AFTER_PAIRS, declared))
+    ranking = rank(fit, 64)
+    made = ranking_table(ranking)
+    first = made.columns["value_at_target"][0]
+    assert made.columns["double"][0] == 2 * first
+    assert made.to_frame()["double[s]"][0] == 2 * first
+    assert '"double": "s"' in to_json(made)
+    assert repr(2 * first) in to_csv(made)
+    amount = DEFAULT_STYLE.amount(2 * first, "s")
+    text = [line.plain for line in ranking_text(ranking, ranking.order, style=DEFAULT_STYLE)]
+    assert any(" twice " in line for line in text)
+    assert any(amount in line for line in text)
+    people = ranking_text_table(ranking, ranking.order, DEFAULT_STYLE)
+    for written in (to_markdown(people), to_latex(people)):
+        assert "twice" in written
+        assert amount in written
+
+
+def test_markdown_and_latex_have_the_table_of_the_terminal(fit):
+    ranking = rank(fit, 64)
+    lines = ranking_text(ranking, ranking.order[:2], style=DEFAULT_STYLE)
+    body = [line.plain.split() for line in lines][3:]
+    table = to_markdown(ranking_text_table(ranking, ranking.order[:2], DEFAULT_STYLE)).splitlines()
+    assert len(table) == 6  # titles, rule, two call paths, others, total
+    for shown, row in zip(body, [table[0], *table[2:]], strict=False):
+        assert row.replace("|", " ").replace("\\", "").split() == shown
+
+
+def test_every_column_of_a_ranking_is_on_the_page_about_output():
+    page = (Path(__file__).parents[3] / "docs/reference/output.md").read_text(encoding="utf-8")
+    section = page.partition("## Ranking")[2].partition("## ")[0]
+    written = {}
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            names, unit, meaning = map(str.strip, line.split("|")[1:4])
+            written |= dict.fromkeys(re.findall("`([a-z0-9_]+)`", names), (unit, meaning))
+    for column in (*BEFORE_PAIRS, *AFTER_PAIRS):
+        if column.key:
+            unit, meaning = written[column.key]
+            assert (column.unit is not None) == (unit == "metric's"), column.key
+            assert column.help in meaning, column.key
