@@ -119,6 +119,14 @@ def _parquet(content: Table) -> bytes:
 
     if find_spec("pyarrow") is None:
         raise UsageError("parquet needs pyarrow", hint="pip install 'callpath-modeler[parquet]'")
-    buffer = io.BytesIO()
-    content.to_frame().to_parquet(buffer)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    titles, buffer = content.titles(), io.BytesIO()
+    # A block without any value has no types; those of the others apply.
+    blocks = [
+        pa.table([pa.array(cells, from_pandas=True) for cells in columns.values()], titles)
+        for columns in content.blocks()
+    ]
+    pq.write_table(pa.concat_tables(blocks, promote_options="permissive"), buffer)
     return buffer.getvalue()

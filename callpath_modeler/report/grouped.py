@@ -12,6 +12,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable, shell_words
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.report.invocation import Invocation
+from callpath_modeler.report.ranking_text import CALL_PATH
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted
 
@@ -47,18 +48,39 @@ def of_group(invocation: Invocation, where: str, name: str, value: str) -> Invoc
 def joined(tables: Mapping[str, Table], name: str) -> Table:
     """Return the tables of all groups as one table; the first column holds the group.
 
-    The header fields of each table are in the JSON field ``groups``.
+    The header fields of each table are in the JSON field ``groups``. Tables as a terminal shows
+    them may have different columns.
     """
     first = next(iter(tables.values()))
+    heads = None
+    if first.heads is not None:
+        tables = {value: _by_title(table) for value, table in tables.items()}
+        heads = {GROUP: (name, False)}
+        for table in tables.values():
+            heads |= table.heads or {}
+        # The names of lines stay the last column.
+        heads[CALL_PATH] = heads.pop(CALL_PATH)
+    titles = [*first.columns] if heads is None else [*heads][1:]
     columns: dict[str, list[Cell]] = {
         GROUP: [printable(value) for value, table in tables.items() for _ in range(len(table))],
         **{
-            title: [cell for table in tables.values() for cell in table.columns[title]]
-            for title in first.columns
+            title: [
+                cell
+                for table in tables.values()
+                for cell in table.columns.get(title, [""] * len(table))
+            ]
+            for title in titles
         },
     }
     groups = [{GROUP: value, **table.header} for value, table in tables.items()]
-    return Table(columns, first.units, {"group_by": name, "groups": groups})
+    return Table(columns, first.units, {"group_by": name, "groups": groups}, heads)
+
+
+def _by_title(table: Table) -> Table:
+    """Return a table as a terminal shows it with its titles as names of columns."""
+    assert table.heads is not None
+    columns = {title: table.columns[key] for key, (title, _) in table.heads.items()}
+    return replace(table, columns=columns, heads={head[0]: head for head in table.heads.values()})
 
 
 def of_groups(

@@ -70,6 +70,9 @@ _START_UP = frozenset(
 )  # fmt: skip
 """Lower-case names of functions that start or end a program."""
 
+CALL_PATH = "call path"
+"""Title of the names of call paths."""
+
 _WORTH_A_WORD = 0.005
 """Excess work from which call paths without a line are mentioned."""
 
@@ -144,7 +147,7 @@ def ranking_text_table(
         shown = np.concatenate([np.arange(len(block)), len(block) + last])
         return chosen_cells(columns, shown), [*names, *(below[k] for k in last.tolist())]
 
-    return text_table(np.arange(len(rows) + len(below)), "call path", made)
+    return text_table(np.arange(len(rows) + len(below)), CALL_PATH, made)
 
 
 def _applying(ranking: Ranking, rows: IntArray) -> list[Column[RankedRows]]:

@@ -116,3 +116,13 @@ def test_hostile_values_reach_no_output(run, series):
 
 def test_excess_does_not_offer_group_by(run, series):
     assert run("excess", series(), "--group-by", "InputType").status == 2
+
+
+def test_markdown_has_the_columns_of_the_terminal_for_all_groups(run, series):
+    words = ("rank", series(), "--target", 256, "--group-by", "InputType", "-f", "markdown")
+    titles, _, *rows = run(*words).out.splitlines()
+    assert titles.startswith("| InputType | # | p=64 | p=256 |")
+    assert titles.endswith("| call path |")
+    assert [row.split(" | ")[0] for row in rows] == ["| Random"] * 2 + ["| Sorted"] * 2
+    every = run(*words, "--columns", "all").out.splitlines()[0]
+    assert every.startswith("| group | rank | callpath | id |")
