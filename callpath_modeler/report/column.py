@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.table_formats import Cell, RowColumns, Table, Values
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table
 from callpath_modeler.units import significant
+
+if TYPE_CHECKING:
+    from callpath_modeler.report.table_formats import Values
 
 N_contra = TypeVar("N_contra", contravariant=True)
 

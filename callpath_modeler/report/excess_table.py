@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +25,13 @@ from callpath_modeler.report.table_formats import (
     Cell,
     RowColumns,
     Table,
-    Values,
     cells_of,
     provenance,
 )
 from callpath_modeler.report.unmatched import unmatched_json
+
+if TYPE_CHECKING:
+    from callpath_modeler.report.table_formats import Values
 
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:

@@ -20,7 +20,6 @@ _SPECIAL = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _GROWTH = re.compile(r"O\((?:[^()]|\([^()]*\))*\)")
-_GROWTH_RANGE = re.compile(r"O\((.+?)(?: \.\.\. (.+))?\)((?: from .*)?)")
 _MICRO = re.compile(r"(?<=\d )u(?=[A-Za-z])")
 """The prefix of a unit in ASCII, which is how growths are written for LaTeX."""
 _SIGNS = {"→": r"$\to$", "●": r"$\bullet$", "○": r"$\circ$", "Δ": r"$\Delta$"}
@@ -66,7 +65,8 @@ def _row(cells: Sequence[str]) -> str:
 def _column(name: str, cells: Sequence[Cell], table: Table, *, is_long: bool) -> list[str]:
     """Return the cells of a column; growths and models are mathematics."""
     if table.heads is not None:
-        return [_written(str(cell)) for cell in cells]
+        is_growth = table.heads[name][0] == "growth"
+        return [_growths(str(cell)) if is_growth else _with_signs(str(cell)) for cell in cells]
     texts = [cell if isinstance(cell, str) else "" for cell in cells]
     if name.startswith("growth"):
         return [_growth(text) for text in texts]
@@ -86,18 +86,22 @@ def _short(paths: list[str]) -> list[str]:
     return [s if count[s] == 1 else path for s, path in zip(short, paths, strict=True)]
 
 
-def _written(text: str) -> str:
-    """Return a cell as a terminal shows it; growths are mathematics, also between two of them."""
-    parts = _GROWTH_RANGE.fullmatch(text)
-    if parts is None:
-        return _with_signs(text)
-    low, high, since = parts.groups()
-    if high is None:
-        return f"{_growth(f'O({low})')}{_text(since)}"
-    first, last = _growth(f"O({low})"), _growth(f"O({high})")
-    if not (first.startswith("$") and last.startswith("$")):
+def _growths(text: str) -> str:
+    """Return a cell with growths as a terminal shows it: ``O(1 ... p)``, or ``O(1) → O(p)``."""
+    written, at = "", 0
+    for found in _GROWTH.finditer(text):
+        written += _with_signs(text[at : found.start()]) + _range(found[0])
+        at = found.end()
+    return written + _with_signs(text[at:])
+
+
+def _range(text: str) -> str:
+    """Return a growth, or the slowest and the fastest one, as mathematics."""
+    ends = [_growth(f"O({end})") for end in text[2:-1].split(" ... ")]
+    if not all(end.startswith("$") for end in ends):
         return _text(text)
-    return f"{first[:-2]} \\ldots {last[len('$O(') :]}{_text(since)}"
+    first, *others = ends
+    return "".join([first, *others]).replace(")$$O(", r" \ldots ")
 
 
 def _growth(text: str) -> str:

@@ -9,21 +9,20 @@ from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.printable import csv_cells, json_text, markdown_text
 from callpath_modeler.profile.omissions import omissions_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.experiment import Experiment
 
+    Values = FloatArray | IntArray | BoolArray | Sequence["Cell"]
+    """The cells of all rows of a column."""
+
 Cell = str | int | float | bool | None
-Values = FloatArray | IntArray | BoolArray | Sequence[Cell]
-"""The cells of all rows of a column."""
 
 BLOCK = 8192
 """Rows of a table that are made and written together; a table of 10^6 rows never is in memory."""
@@ -65,9 +64,9 @@ def cells_of(columns: Mapping[str, Values], rows: IntArray) -> dict[str, list[Ce
     """Return the cells of some rows of columns, which are arrays or lists of all rows."""
     places = rows.tolist()
     return {
-        name: values[rows].tolist()
-        if isinstance(values, np.ndarray)
-        else [values[place] for place in places]
+        name: [values[place] for place in places]
+        if isinstance(values, Sequence)
+        else values[rows].tolist()
         for name, values in columns.items()
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -52,7 +53,7 @@ from callpath_modeler.report.pair_columns import (
 )
 from callpath_modeler.report.ranking_table import answer_header
 from callpath_modeler.report.ranking_text import points_text, scaling_text
-from callpath_modeler.report.table_formats import Cell, RowColumns, Table, Values, cells_of
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table, cells_of
 from callpath_modeler.report.value_columns import (
     AT_BASE,
     AT_LARGEST,
@@ -75,6 +76,9 @@ from callpath_modeler.units import (
     counted,
     percent,
 )
+
+if TYPE_CHECKING:
+    from callpath_modeler.report.table_formats import Values
 
 _GREY = "dim"
 

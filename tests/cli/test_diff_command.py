@@ -210,7 +210,7 @@ def test_selected_call_paths_are_shown_and_judged(run, before, after):
 def test_nothing_is_half_written(run, before, after, tmp_path):
     there = tmp_path / "diff.md"
     assert run("diff", before, after, "-o", there).status == 0
-    assert there.read_text().startswith("| callpath |")
+    assert there.read_text().startswith("| base | new | p=32 |")
     run("diff", before, after, "-o", there).fails(6, "exists")
 
 

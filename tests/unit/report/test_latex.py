@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from callpath_modeler.report.latex import to_latex
 from callpath_modeler.report.table_formats import Table
 
@@ -69,3 +71,20 @@ def test_names_are_typeset_letter_by_letter_and_what_cannot_be_seen_is_left_out(
     assert cells("callpath", "operator--", "``f''", "?`", " [x]", "a\x00\x1b\u200bb") == [
         "operator-{}-", "`{}`f'{}'", "?{}`", "{} [x]", "a b",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("O(1 ... log p)", r"$O(1 \ldots \log p)$"),
+        ("O(p^(1/2)) from 64", "$O(p^{1/2})$ from 64"),
+        ("O(1) → O(p log p)", r"$O(1)$ $\to$ $O(p \log p)$"),
+        ("O(not a growth)", "O(not a growth)"),
+    ],
+)
+def test_growths_of_a_terminal_are_mathematics(cell, written):
+    table = Table(
+        {"0": [cell], "call path": ["O(p)"]},
+        heads={"0": ("growth", False), "call path": ("call path", False)},
+    )
+    assert rf"{written} & O(p) \\" in to_latex(table).splitlines()
