@@ -211,7 +211,7 @@ class _Services:
             style = TextStyle(width=width, ascii_only=self._console.ascii_only)
             return check_listing(found, style=style)
 
-        command = self._same.line("check", shell_words([str(path), *at, "-m", metric]))
+        command = self._same.line("check", shell_words([str(path), *at, "-m", metric, "--all"]))
         return CommandAnswer(f"expectations: {path}", listing, command)
 
     def processes(
