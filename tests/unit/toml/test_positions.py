@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callpath_modeler.toml import lines_of
+from callpath_modeler.toml import _read_plain, lines_of
 from cells import cells
 
 HARD = '''\
@@ -118,3 +118,52 @@ def test_keys_behind_any_value_are_found_in_their_lines(values):
     assert set(places(tomllib.loads(text))) <= set(lines)
     for n in range(len(values)):
         assert text.splitlines()[lines[f"k{n}",] - 1].startswith(f"k{n} = ")
+
+
+PLAIN = """\
+# limits
+
+schema = 1
+target = { p = 64, n = 1e6 }  # a comment
+[defaults]
+confidence = 0.95
+[[expect]]
+name = "main # no comment"
+callpath = 'a\\b "c"'
+[[expect]]
+name = ""
+others = true # "
+"""
+
+
+def test_plain_lines_are_read_like_any_text():
+    assert _read_plain(PLAIN) == (tomllib.loads(PLAIN), lines_of(PLAIN))
+
+
+LINES = st.sampled_from(
+    [
+        *PLAIN.splitlines(),
+        *HARD.splitlines(),
+        *(
+            "[a]",
+            "[[a]]",
+            "[a.b]",
+            "a = 1",
+            "a = [1, 2]",
+            "[expect]",
+            "[[expect]",
+            "[[]]",
+            "a =",
+            "=",
+        ),
+        *('a = "x" y', 'a = "\\t"', "a = 'x'", "a = 01", "\u00e9 = 1", "a = 1\x00", "  a = 2"),
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=8))
+def test_lines_that_are_read_as_plain_mean_the_same_to_the_parser(lines):
+    text = "\n".join(lines)
+    found = _read_plain(text)
+    if found is not None:
+        assert found == (tomllib.loads(text), lines_of(text))
