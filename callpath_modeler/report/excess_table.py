@@ -17,7 +17,7 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.report.excess_view import ExcessView
 from callpath_modeler.report.outlined_view import (
-    NodeColumns,
+    OutlineColumns,
     view_header,
 )
 from callpath_modeler.report.pair_columns import ENSEMBLE, ensemble_json, expected_json
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
     """Return a table with one row per line of the view and pair of scales."""
-    losses, size, names = shown.losses, len(shown.outline), NodeColumns(shown.outline)
+    losses, size, names = shown.losses, len(shown.outline), OutlineColumns(shown.outline)
     own, whole = shown.outline.values(losses.excess)
     cost_own, cost_whole = shown.outline.values(losses.costs)
     spent_own, spent_whole = shown.outline.values(losses.expected)

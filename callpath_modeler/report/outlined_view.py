@@ -214,7 +214,7 @@ def tree_table(
 ) -> Table:
     """Return the table of `tree_lines`; paths replace the indentation of names."""
     lines = np.arange(len(outline) + len(below))
-    names = [*NodeColumns(outline).paths(lines[: len(outline)]), *below]
+    names = [*OutlineColumns(outline).paths(lines[: len(outline)]), *below]
     return text_table(
         lines,
         title(outline),
@@ -236,7 +236,7 @@ def short_names(names: Iterable[str]) -> list[str]:
     return short[1:] if len(short) > 1 and short[0] == PROGRAM else short
 
 
-class NodeColumns:
+class OutlineColumns:
     """Columns that identify the lines of an outline.
 
     ``path`` is the call path or, in other views, the names from the top. ``more`` counts the
@@ -300,8 +300,8 @@ class NodeColumns:
 
 
 def node_columns(outline: Outline) -> dict[str, list[Cell]]:
-    """Return the columns of `NodeColumns` of all lines."""
-    return NodeColumns(outline).cells(np.arange(len(outline)))
+    """Return the columns of `OutlineColumns` of all lines."""
+    return OutlineColumns(outline).cells(np.arange(len(outline)))
 
 
 def sum_check_text(

@@ -39,7 +39,7 @@ from callpath_modeler.report.measured_only import (
     scales_note,
 )
 from callpath_modeler.report.outlined_view import (
-    NodeColumns,
+    OutlineColumns,
     ViewOfForecast,
     sum_check_text,
     tree_lines,
@@ -128,7 +128,7 @@ class ForecastView(ViewOfForecast[NodeValues]):
 
 def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
     """Return a table with one row per line of the view."""
-    fitted, names = shown.forecast.fitted, NodeColumns(shown.outline)
+    fitted, names = shown.forecast.fitted, OutlineColumns(shown.outline)
     both = {
         kind: Nodes(shown.forecast, *shown.values, inclusive=kind == "inclusive", has_total=False)
         for kind in ("inclusive", "exclusive")

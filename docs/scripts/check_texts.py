@@ -17,6 +17,7 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -97,7 +98,7 @@ def man_page_problems(text: CommandText) -> Iterator[str]:
     page = man_page(text, "1.0")
     if not text.options:
         yield "it has no options"
-    for spelling, _ in text.options:
+    for spelling, _ in chain.from_iterable(text.options.values()):
         if f"\\fB{escaped(spelling)}\\fR" not in page:
             yield f"its man page lacks {spelling}"
     if shutil.which("groff"):
