@@ -28,19 +28,25 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
-from callpath_modeler.analysis.trust import MARKS, WITHIN, at_most, limited, marks_of_trust
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN, at_most, limited, marks_of_trust
 from callpath_modeler.analysis.verification import verify
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import application, breaks, empirical_bayes, fitting, lines
-from callpath_modeler.modeling.breaks import Break, BreakKind
-from callpath_modeler.modeling.mixture import (
-    candidate_selection,
-    hypotheses,
-    priors,
+from callpath_modeler.modeling import (
+    empirical_bayes,
+    factor_catalogue,
+    fitting,
+    lines,
 )
+from callpath_modeler.modeling import (
+    fitting as application,
+)
+from callpath_modeler.modeling import (
+    products as breaks,
+)
+from callpath_modeler.modeling import products_of_factors as products
+from callpath_modeler.modeling.mixture import candidate_selection, one_parameter, priors
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
-from callpath_modeler.modeling.several import catalogue
-from callpath_modeler.modeling.several import hypotheses as products
+from callpath_modeler.modeling.products import Break, BreakKind
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
 
 NOTES = """\
@@ -68,7 +74,7 @@ def _without_breaks(drop: Callable[[Break], bool]) -> Rule:
     def others(points: FloatArray) -> tuple[Break, ...]:
         return tuple(each for each in breaks.breaks(points) if not drop(each))
 
-    return [(hypotheses, "breaks", others)]
+    return [(one_parameter, "breaks", others)]
 
 
 def _without(*kinds: BreakKind) -> Rule:
@@ -88,8 +94,10 @@ _COARSE = tuple(each for each in DEFAULT_SPACE.decreasing if each.denominator !=
 
 _NO_PAIRS = np.empty((0, 2), dtype=np.intp)
 
-_BETWEEN: Rule = [(module, "neighbouring_powers", lambda _: []) for module in (priors, hypotheses)]
-_OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (priors, hypotheses)]
+_BETWEEN: Rule = [
+    (module, "neighbouring_powers", lambda _: []) for module in (priors, one_parameter)
+]
+_OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (priors, one_parameter)]
 _TENTHS = _in_space(replace(DEFAULT_SPACE, alone=_WHOLE, decreasing=_COARSE))
 _ROUNDED: Rule = [(candidate_selection, "with_rounded", lambda exact, *_: exact[1])]
 
@@ -115,11 +123,11 @@ OF_ONE: Mapping[str, Rule] = {
     "laws beyond a change point": [(application, "with_laws_beyond", _nothing)],
     "next steps of staircases": [(application, "with_next_steps", _nothing)],
     "continuation of the last points": [(application, "widen", _nothing)],
-    "differences": [(hypotheses, "differences", lambda *_: ())],
+    "differences": [(one_parameter, "differences", lambda *_: ())],
     "p^4 to p^7": _in_space(replace(DEFAULT_SPACE, alone=())),
     "secondary fractions": _in_space(replace(DEFAULT_SPACE, secondary=())),
-    "sums of whole powers": [(hypotheses, "prior_weight_of_whole", lambda *_: np.nan)],
-    "weights with shared work": [(hypotheses, "prior_weight_beside_shared", lambda _: 1.0)],
+    "sums of whole powers": [(one_parameter, "prior_weight_of_whole", lambda *_: np.nan)],
+    "weights with shared work": [(one_parameter, "prior_weight_beside_shared", lambda _: 1.0)],
     "plain terms are more probable": [(priors, "_plainness", lambda *_: 1.0)],
     "learnt priors": [
         (empirical_bayes, "_beliefs", lambda _, __, ___, before, *____: before),
@@ -155,12 +163,12 @@ OF_SEVERAL: Mapping[str, Rule] = {
     "sums of products": [(empirical_bayes, "product_space", _nothing)],
     "products that follow from others": [(products, "_companions", lambda _: _NO_PAIRS)],
     "pairs of shared work": [(products, "_shared", lambda _: _NO_PAIRS)],
-    "breaks along a parameter": [(catalogue, "identifiable_breaks", lambda *_: [])],
+    "breaks along a parameter": [(factor_catalogue, "identifiable_breaks", lambda *_: [])],
     "all of these": [
         (empirical_bayes, "product_space", _nothing),
         (products, "_companions", lambda _: _NO_PAIRS),
         (products, "_shared", lambda _: _NO_PAIRS),
-        (catalogue, "identifiable_breaks", lambda *_: []),
+        (factor_catalogue, "identifiable_breaks", lambda *_: []),
     ],
 }
 """Rules of models in several parameters."""
@@ -438,8 +446,8 @@ def lines(shared: Path) -> Iterator[tuple[str, ...]]:
 def _off(rule: Rule) -> Iterator[None]:
     """Fit without a rule."""
     # Hypotheses are kept from fit to fit, and these were made with other rules.
-    fresh = lru_cache(vars(hypotheses)["_hypotheses"].__wrapped__)
+    fresh = lru_cache(vars(one_parameter)["_hypotheses"].__wrapped__)
     with ExitStack() as stack:
-        for module, name, value in [*rule, (hypotheses, "_hypotheses", fresh)]:
+        for module, name, value in [*rule, (one_parameter, "_hypotheses", fresh)]:
             stack.enter_context(patch.object(module, name, value))
         yield

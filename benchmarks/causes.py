@@ -11,15 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from results import Table
 
-from callpath_modeler import pipeline
-from callpath_modeler.analysis.causes import Cause, find_causes
-from callpath_modeler.analysis.causes.families import BLOCKS, FAMILIES
+from callpath_modeler.analysis.cause import Cause
+from callpath_modeler.analysis.cause_search import find_causes
+from callpath_modeler.analysis.laws_of_time import BLOCKS, FAMILIES
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
+from callpath_modeler.studies import pipeline
 
 Floats = npt.NDArray[np.float64]
 

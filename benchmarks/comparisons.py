@@ -11,14 +11,18 @@ import numpy as np
 from results import Table
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.diff import ExperimentDifference, difference
-from callpath_modeler.analysis.excess import CARRIES_COST
-from callpath_modeler.analysis.gates import RegressionGate, violations
+from callpath_modeler.analysis.difference import (
+    ExperimentDifference,
+    RegressionGate,
+    difference,
+    violations,
+)
+from callpath_modeler.analysis.excess_work import CARRIES_COST
 from callpath_modeler.analysis.pairing import pair_up
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import centre
-from callpath_modeler.pipeline import FitOptions, fit
-from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.runs import ParameterLine
+from callpath_modeler.studies.pipeline import FitOptions, fit
 
 NOTES = """\
 Unchanged: both copies are the medians of a measured series times fresh log-normal noise of 3 %,

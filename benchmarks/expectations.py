@@ -10,7 +10,7 @@ import numpy.typing as npt
 from results import Table
 
 from callpath_modeler.modeling import Growth, fit, parse_growth
-from callpath_modeler.modeling.validation import (
+from callpath_modeler.modeling.expected_growth import (
     MPI_SPACE,
     DeviationMatch,
     ExpectedGrowth,

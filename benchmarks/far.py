@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from results import Table
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.rank import By, Ranking
-from callpath_modeler.analysis.trust import MARKS, WITHIN
+from callpath_modeler.analysis.answer import By, Ranking
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN
 from callpath_modeler.analysis.verification import Verification, verify
 from callpath_modeler.arrays import FloatArray
 

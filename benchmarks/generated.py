@@ -15,9 +15,9 @@ from laws import AbsentError
 from results import Table
 
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.c_program import c_source
 from cpmodel_commspec.recording.recorder import record
-from cpmodel_otf2.event_source import opened
+from cpmodel_otf2.reader import opened
 
 NOTES = """\
 The traces are of real runs on this kind of machine, with as many ranks as cores. Each program is

@@ -15,9 +15,9 @@ import numpy as np
 from environments import OTAVA, WORK
 from results import Table
 
-from callpath_modeler.analysis.history.alarms import AlarmRule
-from callpath_modeler.analysis.history.judgement import JudgedHistory, judge
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.history.alarms import AlarmRule
+from callpath_modeler.history.judgement import JudgedHistory, judge
 
 NOTES = """\
 Each history has 200 commits, 100 call paths, and 5 scales with 3 repetitions. All noise is

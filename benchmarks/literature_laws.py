@@ -14,10 +14,10 @@ import numpy as np
 from environments import EXTRAP
 from results import Table
 
-from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Term, fit, slice_with_line_models
-from callpath_modeler.modeling.several.product_space import partitions
+from callpath_modeler.modeling.product_sums import partitions
 
 NOTES = """\
 Laws are a constant and a sum of products, in which each parameter has one term of the 42 classes of

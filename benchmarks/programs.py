@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from results import Table
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 
 Law = Callable[[FloatArray], FloatArray]

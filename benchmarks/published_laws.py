@@ -11,7 +11,7 @@ import numpy as np
 from results import Table
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.trust import at_most, is_unknown, limited, marks_of_trust
+from callpath_modeler.analysis.uncertain import at_most, is_unknown, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 
 NOTES = """\
@@ -137,7 +137,7 @@ _PROGRAMS = {
 
 def table(_: Path) -> Table:
     """Measure marks and bands with the laws that fit as well, and without."""
-    with patch("callpath_modeler.modeling.application.with_rival_laws"):
+    with patch("callpath_modeler.modeling.fitting.with_rival_laws"):
         before = _measured()
     now = _measured()
     lines = [

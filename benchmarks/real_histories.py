@@ -11,10 +11,10 @@ from laws import AbsentError
 from results import Table
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.history.alarms import AlarmRule
-from callpath_modeler.analysis.history.judgement import JudgedHistory, judge
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.history.alarms import AlarmRule
 from callpath_modeler.history.commits import WORTH
+from callpath_modeler.history.judgement import JudgedHistory, judge
 
 PROGRAMS = ("lulesh.weak", "snap.weak", "npb_ft.strong", "comd.weak", "amg.weak")
 SLOWDOWNS = (1.1, 1.2, 1.5, 2.0)

@@ -15,7 +15,7 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
-from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
+from callpath_modeler.analysis.uncertain import at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\

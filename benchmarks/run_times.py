@@ -12,10 +12,9 @@ from results import Table
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.predict import predict_sum
-from callpath_modeler.analysis.reconciliation import run_time_by_model
+from callpath_modeler.analysis.predict import predict_sum, run_time_by_model
 from callpath_modeler.analysis.run_time import predicted_run_time
+from callpath_modeler.analysis.uncertain import Band
 from callpath_modeler.profile.experiment import Experiment
 
 Total = tuple[float, float, float]

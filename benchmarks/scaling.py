@@ -84,7 +84,7 @@ def _costs(made: _Input) -> Iterator[tuple[str, Cost]]:
 
 def _draw(series: dict[str, dict[str, dict[int, Cost]]]) -> None:
     """Write one chart for each quantity, both axes logarithmic."""
-    from callpath_modeler.report.plot.style import new_figure, saved, settings
+    from callpath_modeler.report.model_plot import new_figure, saved, settings
 
     for quantity, commands in series.items():
         with settings():

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 from cpmodel_commspec.expressions import Expression
-from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.c_program import c_source
 from cpmodel_commspec.operations import Communicator, Kind, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import Platform

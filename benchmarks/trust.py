@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from real_series import Held, Series, joined, measured, predicted
 from results import Table
 
-from callpath_modeler.analysis.trust import MARKS, WITHIN, marks_of_trust
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN, marks_of_trust
 from callpath_modeler.arrays import FloatArray
 
 NOTES = """\

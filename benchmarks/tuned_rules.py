@@ -17,10 +17,9 @@ from cpmodel_guidelines.campaigns.campaign import Campaign
 from cpmodel_guidelines.rules import patterns
 from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
 from cpmodel_guidelines.tuning.choices import Library, group_of
-from cpmodel_guidelines.tuning.gains import share_of
+from cpmodel_guidelines.tuning.gains import Question, share_of
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm
 from cpmodel_guidelines.tuning.promises import Kept, hold
-from cpmodel_guidelines.tuning.question import Question
 from cpmodel_guidelines.tuning.rules_files import open_mpi_text
 from cpmodel_guidelines.tuning.tuner import campaign_of_sources, tuned
 

@@ -20,12 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from write_series import METRICS, definitions, program, wide_order
 
-from callpath_modeler.report.cube.archive import (
-    anchor_member,
-    archive,
-    data_member,
-    index_member,
-)
+from callpath_modeler.report.cube_file import anchor_member, archive, data_member, index_member
 
 _BLOCK_BYTES = 1 << 24
 

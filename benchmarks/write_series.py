@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.report.cube import definitions as xml
-from callpath_modeler.report.cube.archive import (
+from callpath_modeler.report import cube_file as xml
+from callpath_modeler.report.cube_file import (
     Member,
     anchor_member,
     archive,

@@ -18,63 +18,62 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from callpath_modeler.analysis.advise import Advice, advise
-    from callpath_modeler.analysis.causes import Cause
+    from callpath_modeler.analysis.answer import By, Ranking, rank
+    from callpath_modeler.analysis.cause import Cause
     from callpath_modeler.analysis.ensemble import Losses, losses
-    from callpath_modeler.analysis.excess import Excess, excess_work, measured_excess
-    from callpath_modeler.analysis.expectations.check import BrokenExpectationsError, Check
-    from callpath_modeler.analysis.rank import By, Ranking, rank
-    from callpath_modeler.comparison import Compared, compare
-    from callpath_modeler.expectation_check import check
-    from callpath_modeler.explanation import explain
+    from callpath_modeler.analysis.excess_work import Excess, excess_work, measured_excess
+    from callpath_modeler.analysis.expectations.check_result import BrokenExpectationsError, Check
     from callpath_modeler.fitted import CallPathModel, Fitted
-    from callpath_modeler.frame import from_frame
-    from callpath_modeler.loading import LoadOptions, load
     from callpath_modeler.modeling import SearchSpace
-    from callpath_modeler.pipeline import FitOptions, fit
     from callpath_modeler.profile.experiment import Experiment, Scaling
     from callpath_modeler.profile.schema import Metric, Reduction
-    from callpath_modeler.question import Question
     from callpath_modeler.readers.assemble import ReadOptions
     from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.model_tables import graph
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.comparison import Compared, compare
+    from callpath_modeler.studies.data_frame import from_frame
+    from callpath_modeler.studies.expectation_check import check
+    from callpath_modeler.studies.loading import LoadOptions, load
+    from callpath_modeler.studies.pipeline import FitOptions, explain, fit
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _HOMES = {
     "Advice": "analysis.advise",
-    "BrokenExpectationsError": "analysis.expectations.check",
-    "By": "analysis.rank",
-    "Cause": "analysis.causes",
-    "Compared": "comparison",
+    "BrokenExpectationsError": "analysis.expectations.check_result",
+    "By": "analysis.answer",
+    "Cause": "analysis.cause",
+    "Compared": "studies.comparison",
     "CallPathModel": "fitted",
-    "Check": "analysis.expectations.check",
-    "Excess": "analysis.excess",
+    "Check": "analysis.expectations.check_result",
+    "Excess": "analysis.excess_work",
     "Experiment": "profile.experiment",
-    "FitOptions": "pipeline",
+    "FitOptions": "studies.pipeline",
     "Fitted": "fitted",
-    "LoadOptions": "loading",
+    "LoadOptions": "studies.loading",
     "Losses": "analysis.ensemble",
     "Metric": "profile.schema",
-    "Question": "question",
-    "Ranking": "analysis.rank",
+    "Question": "studies.question",
+    "Ranking": "analysis.answer",
     "ReadOptions": "readers.assemble",
     "Reduction": "profile.schema",
     "Scaling": "profile.experiment",
     "SearchSpace": "modeling",
-    "Study": "study",
+    "Study": "studies.study",
     "advise": "analysis.advise",
-    "check": "expectation_check",
-    "compare": "comparison",
+    "check": "studies.expectation_check",
+    "compare": "studies.comparison",
     "difference_table": "report.diff_table",
-    "excess_work": "analysis.excess",
-    "explain": "explanation",
-    "fit": "pipeline",
-    "from_frame": "frame",
+    "excess_work": "analysis.excess_work",
+    "explain": "studies.pipeline",
+    "fit": "studies.pipeline",
+    "from_frame": "studies.data_frame",
     "graph": "report.model_tables",
-    "load": "loading",
+    "load": "studies.loading",
     "losses": "analysis.ensemble",
-    "measured_excess": "analysis.excess",
-    "rank": "analysis.rank",
+    "measured_excess": "analysis.excess_work",
+    "rank": "analysis.answer",
     "ranking_table": "report.ranking_table",
 }
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from callpath_modeler.atomic import write_file
 from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.calltree import short_id
-from callpath_modeler.toml import TomlFormat
+from callpath_modeler.support.atomic import write_file
+from callpath_modeler.support.toml import TomlFormat
 
 NAME = "bookmarks.toml"
 """Name of the file."""

@@ -23,8 +23,6 @@ import numpy as np
 
 from callpath_modeler import store
 from callpath_modeler.arrays import Float32Array, FloatArray, Int32Array
-from callpath_modeler.atomic import write_file
-from callpath_modeler.build_identity import build_identity, same_build
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.printable import printable
@@ -32,9 +30,9 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction, Region
 from callpath_modeler.readers.base import Reduced
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parallel_reading import Outcome
-from callpath_modeler.readers.runs import LARGEST, ReadRun
+from callpath_modeler.readers.profile_runs import LARGEST, Outcome, ReadRun
 from callpath_modeler.stored_checks import check_findings
+from callpath_modeler.support.atomic import build_identity, same_build, write_file
 
 _MAGIC = b"cpmshrd1"
 _CHECKSUM = struct.Struct("<I")

@@ -26,15 +26,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct, structs
 
-from callpath_modeler.atomic import new_directory
-from callpath_modeler.build_identity import build_identity
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError, UsageError
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.metric_formulas import parse_definitions
-from callpath_modeler.profile.metric_values import MetricValues
 from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber
 from callpath_modeler.profile.schema import Metric, Reduction, Region
@@ -45,6 +43,7 @@ from callpath_modeler.stored_checks import (
     check_models,
     check_runs,
 )
+from callpath_modeler.support.atomic import build_identity, new_directory
 
 if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from callpath_modeler.frame import from_frame
+from callpath_modeler.studies.data_frame import from_frame
 
 PROCESSES = (8, 16, 32, 64, 128)
 

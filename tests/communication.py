@@ -10,7 +10,7 @@ from pathlib import Path
 from cpmodel_commspec.collectives import NAMES
 from cpmodel_commspec.operations import Recorded, Traced
 from cpmodel_commspec.recording.recorder import record
-from cpmodel_otf2.event_source import opened
+from cpmodel_otf2.reader import opened
 from trace_writer import Comm, Event, Thread, Trace, write_trace
 
 WORLD = Comm("WORLD")

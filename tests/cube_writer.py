@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler.report.cube import definitions as xml
+from callpath_modeler.report import cube_file as xml
 
 DTYPES = {
     "DOUBLE": "f8",

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from callpath_modeler.modeling import kernels as door
-from callpath_modeler.modeling.compiled.kernels import CompiledKernels
-from callpath_modeler.modeling.reference.kernels import ReferenceKernels
+from callpath_modeler.modeling.compiled.c_kernels import CompiledKernels
+from callpath_modeler.modeling.numpy_kernels import ReferenceKernels
 
 COMPILED = isinstance(door.kernels(), CompiledKernels)
 """Whether the compiled library is installed and used."""

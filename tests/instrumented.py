@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from callpath_modeler import pipeline
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.schema import PROGRAM, Reduction, Region
+from callpath_modeler.studies import pipeline
 from synthetic import POINTS, TIME, VISITS, experiment
 
 P = np.array(POINTS)

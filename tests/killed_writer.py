@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from callpath_modeler import atomic, store
+from callpath_modeler import store
+from callpath_modeler.support import atomic
 
 NAMING = {"open", "os.mkdir", "os.rename", "os.chmod", "shutil.rmtree"}
 REMOVING = {"os.remove", "os.rmdir"}

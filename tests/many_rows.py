@@ -7,15 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, hypotheses
-from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
+from callpath_modeler.modeling.mixture.one_parameter import Hypotheses, hypotheses
+from callpath_modeler.modeling.mixture.residuals import ScreenedHypotheses, screen
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Deviations,
     ScaledRows,
     data_of,
     deviations,
+    noise_of,
+    repetition_stats,
 )
-from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses, screen
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 
 

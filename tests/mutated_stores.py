@@ -24,19 +24,20 @@ from unittest.mock import patch
 
 import numpy as np
 
-from callpath_modeler import loading, store
+from callpath_modeler import store
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.loading import LoadOptions
-from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.question import findings_at
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.report.info import info_table, info_text
+from callpath_modeler.report.experiment_text import info_table, info_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.study import Study
+from callpath_modeler.studies import loading
+from callpath_modeler.studies.loading import LoadOptions
+from callpath_modeler.studies.pipeline import FitOptions, fit
+from callpath_modeler.studies.question import findings_at
+from callpath_modeler.studies.study import Study
 from implementations import in_numpy
 from store_mutations import Stored, mutate
 

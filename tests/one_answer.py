@@ -11,7 +11,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.units import quantity
 
 BOUNDS = {"value": "<= 1e12 {}", "excess": "<= 1e12", "loss": "<= 1e12 {}", "growth": "<= O(p^9)"}

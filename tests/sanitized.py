@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler import modeling, store
-from callpath_modeler.modeling.compiled import kernels, library, sources
+from callpath_modeler.modeling.compiled import c_kernels, library, sources
 from callpath_modeler.modeling.kernels import choose_again
 
 FOLDER = Path(library.__file__).parent
@@ -108,10 +108,10 @@ def elementwise() -> None:
     every = np.array([*SPECIAL, 0.3, 0.999, 2.0, 40.0, 1e5])
     one, other = (each.ravel() for each in np.meshgrid(every, every))
     for name in ("normal_shares", "log_normal_shares", "normal_quantiles"):
-        kernels.elementwise(name, one)
+        c_kernels.elementwise(name, one)
     for name in ("student_shares", "student_quantiles"):
-        kernels.elementwise(name, one, other)
-    kernels.elementwise("polygammas", one, results=3)
+        c_kernels.elementwise(name, one, other)
+    c_kernels.elementwise("polygammas", one, results=3)
 
 
 def child(folder: Path, kind: str, fits: int, stores: int) -> None:

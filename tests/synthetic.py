@@ -10,13 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from callpath_modeler import pipeline
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
@@ -29,6 +28,7 @@ from callpath_modeler.profile.schema import (
 from callpath_modeler.readers.base import API_VERSION, Match, Reader, Reduced, RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.studies import pipeline
 
 TIME = Metric("time", "s", "run time")
 VISITS = Metric("visits", "1", "number of calls")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.analysis.pairing import common_line, pair_up
-from callpath_modeler.pipeline import FitOptions, fit
+from callpath_modeler.studies.pipeline import FitOptions, fit
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.report.cube.definitions import (
+from callpath_modeler.report.cube_file import (
     CubeMetric,
     attribute_texts,
     call_path_texts,

@@ -39,12 +39,13 @@ KEYS = {
 def make(count: int, path: Path) -> None:
     from trees import tree_of
 
-    from callpath_modeler import pipeline, store
+    from callpath_modeler import store
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment, Scaling
-    from callpath_modeler.profile.metric_values import MetricValues
+    from callpath_modeler.profile.groups import MetricValues
     from callpath_modeler.profile.runs import Run, split_parameters
     from callpath_modeler.profile.schema import Extent, Metric, Reduction
+    from callpath_modeler.studies import pipeline
 
     def experiment(size: int, cost: np.ndarray) -> Experiment:
         metric = Metric("time", "s")
@@ -87,7 +88,7 @@ def main() -> None:
     fitted = store.read_models(path, experiment, "time", None)
     loaded = time.process_time()
     from callpath_modeler.analysis.answer import answer_at
-    from callpath_modeler.analysis.answer_inputs import AnswerInputs
+    from callpath_modeler.analysis.answer_bands import AnswerInputs
     from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.services import BrowserServices
     from callpath_modeler.tui.session import Session

@@ -11,7 +11,7 @@ from pathlib import Path
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.recording.recorder import record
-from cpmodel_otf2.event_source import opened
+from cpmodel_otf2.reader import opened
 
 imported = time.process_time()
 with opened(Path(sys.argv[1])) as source:

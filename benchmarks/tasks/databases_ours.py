@@ -24,9 +24,9 @@ if what == "one":
         }
 else:
     from callpath_modeler.analysis.ensemble import losses
-    from callpath_modeler.loading import LoadOptions, load
     from callpath_modeler.profile.schema import Reduction
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.studies.loading import LoadOptions, load
 
     imported = time.process_time()
     experiment = load([path], LoadOptions(read=ReadOptions(locations=Reduction.SUM)))

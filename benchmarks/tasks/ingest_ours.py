@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
-from callpath_modeler import loading
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies import loading
 
 imported = time.process_time()
 options = loading.LoadOptions(read=ReadOptions(metrics=None))

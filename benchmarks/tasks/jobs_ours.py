@@ -17,9 +17,9 @@ from draws import draw, points
 
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import cpmodel
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.support.parallel import WorkerPool
 
 what, told, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

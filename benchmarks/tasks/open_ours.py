@@ -10,11 +10,11 @@ import sys
 import time
 
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.loading import LoadOptions
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.study import Study
+from callpath_modeler.studies.loading import LoadOptions
+from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.app import Browser
 from callpath_modeler.tui.services import BrowserServices
 from callpath_modeler.tui.session import Session

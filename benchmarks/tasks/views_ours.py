@@ -16,14 +16,12 @@ from trees import tree_of
 from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.metric_values import MetricValues
-from callpath_modeler.profile.outline import outline
+from callpath_modeler.profile.groups import Costs, MetricValues
+from callpath_modeler.profile.outline import hot_path, outline
 from callpath_modeler.profile.runs import Run, split_parameters
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
+from callpath_modeler.profile.tree_views import View, ViewKind, open_view
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.profile.views import View, ViewKind, open_view
 
 T = TypeVar("T")
 SCALES = (8, 16, 32, 64, 128)

@@ -18,13 +18,12 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.predict import predicted_values, total_of
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.scales import power_of
-from callpath_modeler.argument_checks import check_type
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import DataError, UsageError, check_type
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.distributions import normal_share
-from callpath_modeler.targets import target_of, targets_of
+from callpath_modeler.profile.runs import target_of, targets_of
 from callpath_modeler.units import setting_text
 
 _OUTCOMES, _OUTCOMES_OF_SURFACES = 16, 8

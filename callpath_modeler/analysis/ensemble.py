@@ -15,7 +15,7 @@ from typing import get_args
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.analysis.excess import (
+from callpath_modeler.analysis.excess_work import (
     Excess,
     Loss,
     excess_beyond,
@@ -24,27 +24,24 @@ from callpath_modeler.analysis.excess import (
     run_times_at,
 )
 from callpath_modeler.analysis.ideals import ideal_of, perfect, scaling_over
-from callpath_modeler.analysis.scale_pairs import (
+from callpath_modeler.analysis.pairing import Unmatched, diverging
+from callpath_modeler.analysis.scales import (
     Pair,
     expected_pairs,
     measured_line,
     no_excess_work,
     pairs_of,
 )
-from callpath_modeler.analysis.unmatched import Unmatched, diverging
-from callpath_modeler.argument_checks import check_choice, check_type
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.errors import DataError
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.ideal import Ideal
+from callpath_modeler.errors import DataError, check_choice, check_type
+from callpath_modeler.fitted import Fitted, Ideal
 from callpath_modeler.modeling import Centre, centre
-from callpath_modeler.notebook_repr import LossesPlotMixin
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.runs import ParameterLine, settings_of, target_of
 from callpath_modeler.profile.scaling_kind import with_scaling_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.targets import settings_of, target_of
+from callpath_modeler.support.front_ends import LossesPlotMixin
 from callpath_modeler.units import setting_text
 
 ROUNDED = 5e-4

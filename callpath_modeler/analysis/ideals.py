@@ -18,11 +18,10 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.ideal import Ideal
+from callpath_modeler.fitted import Fitted, Ideal
 from callpath_modeler.modeling import Function
 from callpath_modeler.profile.experiment import Experiment, Scaling
-from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.runs import worker_parameter
 from callpath_modeler.profile.scaling_kind import AS_TOLD
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
 

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.scale_pairs import Pair, choose_pairs, measured_line
-from callpath_modeler.argument_checks import CONFIDENCE
+from callpath_modeler.analysis.scales import Pair, choose_pairs, measured_line
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import CONFIDENCE, DataError, UsageError
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted
 from callpath_modeler.modeling import Centre, Models
 from callpath_modeler.modeling.model_columns import column_names
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.parameter_line import ParameterLine, main_parameter
+from callpath_modeler.profile.runs import ParameterLine, main_parameter
 from callpath_modeler.profile.scaling_kind import ScalingKind, with_scaling, with_scaling_of
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.units import parameter_value, setting_text

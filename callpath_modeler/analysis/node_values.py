@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, deviation
-from callpath_modeler.analysis.excess import doubtful, excess_band, expected_band, overlap
+from callpath_modeler.analysis.excess_work import doubtful, excess_band, expected_band, overlap
 from callpath_modeler.analysis.program_costs import ProgramCosts
+from callpath_modeler.analysis.uncertain import Band, deviation
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int16Array
 from callpath_modeler.profile.groups import Codes, Costs, Rows
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.outline import Outline, SumCheck
+    from callpath_modeler.profile.tree_views import View
     from callpath_modeler.profile.view_request import Sort
-    from callpath_modeler.profile.views import View
 
 _NO_ROWS: Rows = np.empty(0, np.intp)
 

@@ -14,11 +14,9 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.analysis.answer_bands import Bands
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.bands import Total, basis_of
+from callpath_modeler.analysis.answer_bands import AnswerInputs, Bands
 from callpath_modeler.analysis.ensemble import ROUNDED, EnsembleExcess, Losses
-from callpath_modeler.analysis.excess import (
+from callpath_modeler.analysis.excess_work import (
     Loss,
     compares_scales,
     expected_addends,
@@ -29,16 +27,15 @@ from callpath_modeler.analysis.excess import (
 )
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.optimal_scale import ScalingOptimum, scaling_optimum
-from callpath_modeler.analysis.predict import predicted_values
-from callpath_modeler.analysis.reconciliation import processes_summed
+from callpath_modeler.analysis.predict import predicted_values, processes_summed
 from callpath_modeler.analysis.run_time import (
     RunTime,
     predicted_run_time,
     run_time_at,
     run_time_bands,
 )
-from callpath_modeler.analysis.trust import is_unknown, marks_of_trust
+from callpath_modeler.analysis.scales import ScalingOptimum, scaling_optimum
+from callpath_modeler.analysis.uncertain import Total, basis_of, is_unknown, marks_of_trust
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre

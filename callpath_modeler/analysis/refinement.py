@@ -16,12 +16,11 @@ from enum import StrEnum
 
 import numpy as np
 
-from callpath_modeler.analysis.excess import CARRIES_COST
-from callpath_modeler.analysis.expectations.check import Check
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.excess_work import CARRIES_COST
+from callpath_modeler.analysis.expectations.check_result import Check
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import DataError, UsageError, check_type
 from callpath_modeler.modeling import FitStatus, centre
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.pattern import short_name

@@ -10,7 +10,15 @@ import os
 import signal
 from types import FrameType
 
-from callpath_modeler.cli.exit_status import EXIT_INTERRUPT
+EXIT_NO = 1
+"""Status of a negative answer, for `click.Context.exit` after the output."""
+
+EXIT_MEMORY = 8
+"""Status of a command that needs more memory than there is."""
+
+EXIT_BUG = 70
+EXIT_INTERRUPT = 130
+EXIT_CLOSED_PIPE = 141
 
 _IMPORTING = "<frozen importlib"
 """Start of the names that Python gives to the files of its import system."""
@@ -25,7 +33,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _leave)
     try:
         # A module beside the profiles must not run in place of one that is imported from here on.
-        from callpath_modeler.program_path import leave_working_directory
+        from callpath_modeler.support.program_path import leave_working_directory
 
         leave_working_directory()
         from callpath_modeler.cli.start import run

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -20,13 +19,14 @@ from callpath_modeler.cli.options import (
     question_options,
     study_options,
 )
+from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _GITHUB = "github"
 
@@ -74,9 +74,12 @@ def command(
     file to start from.
     """
     from callpath_modeler.cli.render import render_lines, render_table
-    from callpath_modeler.report.annotations import to_annotations
-    from callpath_modeler.report.check import check_table, check_text
-    from callpath_modeler.report.junit import to_junit
+    from callpath_modeler.report.test_reports import (
+        check_table,
+        check_text,
+        to_annotations,
+        to_junit,
+    )
 
     form = format_ if format_ == _GITHUB else format_of(format_, output)
     if question.inclusive:

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from callpath_modeler.cli.exit_status import (
-    EXIT_BUG,
-    EXIT_CLOSED_PIPE,
-    EXIT_INTERRUPT,
-    EXIT_MEMORY,
-)
+from callpath_modeler.cli import EXIT_BUG, EXIT_CLOSED_PIPE, EXIT_INTERRUPT, EXIT_MEMORY
 from callpath_modeler.errors import (
     DISK_IS_FULL,
     LONGEST,
@@ -160,7 +155,7 @@ class Console:
         return sum(len(_wrapped(self.dress(line))) for line in self._said(findings, notes))
 
     def _said(self, findings: Sequence[Finding], notes: Notes) -> list[str]:
-        from callpath_modeler.cli.invocations import listing_of_findings
+        from callpath_modeler.cli.view_options import listing_of_findings
         from callpath_modeler.diagnostics import by_kind, in_short, summarise
 
         heard = self.heard(findings)
@@ -228,7 +223,7 @@ class Console:
                 return
         if path is None:
             raise OutputError("this format is binary", hint="write it to a file with -o")
-        from callpath_modeler.atomic import write_file
+        from callpath_modeler.support.atomic import write_file
 
         write_file(path, content, overwrite=overwrite)
 
@@ -239,7 +234,7 @@ class Console:
             for piece in content:
                 _send(piece)
             return
-        from callpath_modeler.atomic import write_file
+        from callpath_modeler.support.atomic import write_file
 
         write_file(path, content, overwrite=overwrite)
 

@@ -6,25 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import LIST, option
 from callpath_modeler.cli.options import study_options, target_options, with_standard_input
-from callpath_modeler.cli.table_options import (
-    TableRequest,
-    answer_writer,
-    table_options,
-)
+from callpath_modeler.cli.render import refuse_incomplete
+from callpath_modeler.cli.table_options import TableRequest, answer_writer, table_options
+from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.diff import ExperimentDifference
+    from callpath_modeler.analysis.difference import ExperimentDifference
     from callpath_modeler.arrays import IntArray
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _TOP_OF_A_TABLE = 10
 
@@ -63,15 +59,15 @@ def command(
     at --target. Costs at the target are measured if both ran it, else predicted.
     With several parameters, use --at p=4096,n=1e6.
     """
-    from callpath_modeler.analysis.gates import RegressionGate, violations
-    from callpath_modeler.report.diff import (
+    from callpath_modeler.analysis.difference import RegressionGate, violations
+    from callpath_modeler.report.diff_table import difference_table
+    from callpath_modeler.report.diff_text import (
         difference_text,
         difference_text_table,
         left_out_of_both,
         unjudged_rows,
         violation_lines,
     )
-    from callpath_modeler.report.diff_table import difference_table
 
     console: Console = ctx.obj
     if len(study.sources) != 2:

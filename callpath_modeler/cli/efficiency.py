@@ -10,19 +10,20 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.cli.options import EXPERIMENT, model_options
-from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
+    PLOT,
     TableRequest,
     answer_writer,
     table_options,
+    write_plot,
 )
+from callpath_modeler.cli.view_options import invocation_of
 
 if TYPE_CHECKING:
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("efficiency", cls=Configured)
@@ -56,8 +57,8 @@ def command(
     scalability, and their products. One run suffices. With a target, the parts of the run time are
     modelled, and the factors are predicted from them.
     """
-    from callpath_modeler.analysis.efficiency import Scheme
-    from callpath_modeler.report.efficiency import (
+    from callpath_modeler.analysis.efficiency_factors import Scheme
+    from callpath_modeler.report.efficiency_text import (
         TOP,
         EfficiencyView,
         efficiency_table,
@@ -73,7 +74,7 @@ def command(
         answer.efficiency, Scheme(scheme), table.top or TOP, answer.confidence, select
     )
     if plot is not None:
-        from callpath_modeler.report.plot.drawing import efficiency_drawing
+        from callpath_modeler.report.plot import efficiency_drawing
 
         write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
     again = invocation_of(click.get_current_context())

@@ -12,7 +12,6 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import (
     AGGREGATE,
@@ -21,21 +20,22 @@ from callpath_modeler.cli.options import (
     load_options,
     metric_options,
 )
-from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.table_options import (
+    PLOT,
     TableRequest,
     answer_writer,
     table_options,
+    write_plot,
 )
-from callpath_modeler.cli.view_options import view_options
+from callpath_modeler.cli.view_options import invocation_of, view_options
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Centre
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.report.invocation import Invocation
+    from callpath_modeler.report.layout import Invocation
+    from callpath_modeler.studies.loading import LoadOptions
 
 
 @click.command("excess", cls=Configured)
@@ -79,12 +79,15 @@ def command(
     With several parameters, p varies, and the others have the values of --at, or their largest
     measured values.
     """
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.question import Question, findings_at, parse_pairs, slice_findings
-    from callpath_modeler.report.excess import excess_text, excess_text_table
-    from callpath_modeler.report.excess_table import excess_table
-    from callpath_modeler.report.excess_view import ExcessView
-    from callpath_modeler.study import Study
+    from callpath_modeler.report.excess_text import (
+        ExcessView,
+        excess_table,
+        excess_text,
+        excess_text_table,
+    )
+    from callpath_modeler.studies.pipeline import FitOptions
+    from callpath_modeler.studies.question import Question, findings_at, parse_pairs, slice_findings
+    from callpath_modeler.studies.study import Study
 
     form = table.form
     wanted = viewing(form, table.top, inclusive, exclusive)
@@ -114,7 +117,7 @@ def command(
     findings = tuple(dict.fromkeys(findings))
     shown = ExcessView(found, wanted, prediction)
     if plot is not None:
-        from callpath_modeler.report.plot.drawing import excess_drawing
+        from callpath_modeler.report.plot import excess_drawing
 
         # It has the lines of the table, whatever else is written.
         lined_as = viewing("table", table.top, inclusive, exclusive)
@@ -140,7 +143,7 @@ def _again(ctx: click.Context, base: str | None, expect: str | None) -> Invocati
 
 def _base(pairs: tuple[str, ...], base: str | None) -> float | None:
     """Return the base of the options."""
-    from callpath_modeler.loading import parse_number
+    from callpath_modeler.studies.loading import parse_number
 
     if pairs and base is not None:
         raise UsageError("--pair and --base exclude each other", hint="give one of them")

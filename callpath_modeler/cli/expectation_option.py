@@ -14,11 +14,11 @@ from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.expectation_text import ExcessExpectation
-    from callpath_modeler.analysis.expectations.check import Check
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Ranking
+    from callpath_modeler.analysis.expectations.check_result import Check
+    from callpath_modeler.analysis.expectations.clauses import ExcessExpectation
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.report.invocation import Invocation
+    from callpath_modeler.report.layout import Invocation
 
 _SUFFIX = ".toml"
 _COSTS = (
@@ -53,7 +53,7 @@ def expected_costs_of(ctx: click.Context) -> ExcessExpectation | None:
     text: str | None = ctx.params.get("expect")
     if text is None or _is_configured(ctx):
         return None
-    from callpath_modeler.analysis.expectation_text import parse_expectation
+    from callpath_modeler.analysis.expectations.clauses import parse_expectation
 
     return parse_expectation(text)
 
@@ -90,7 +90,7 @@ def check_ranking(ranking: Ranking, path: Path | None) -> Check | None:
     if path is None:
         return None
     from callpath_modeler.analysis.expectations.clauses import read
-    from callpath_modeler.expectation_check import check
+    from callpath_modeler.studies.expectation_check import check
 
     ctx = click.get_current_context()
     asked = any(was_asked(ctx, name) for name in ("target", "at"))

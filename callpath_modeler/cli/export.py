@@ -12,11 +12,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import (
-    EXPECT,
-    check_ranking,
-    verdict_file,
-)
+from callpath_modeler.cli.expectation_option import EXPECT, check_ranking, verdict_file
 from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -29,13 +25,13 @@ from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Ranking
     from callpath_modeler.arrays import FloatArray
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.schema import Metric
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 GRAPHS = ("graphml", "dot")
 PROFILES = ("folded", "speedscope", "hatchet")
@@ -107,10 +103,10 @@ def command(
     predictions and excess work. python is a module with the models as functions.
     """
     from callpath_modeler.cli.render import render_table
-    from callpath_modeler.question import findings_at
     from callpath_modeler.report import model_tables
-    from callpath_modeler.report.python_source import python_source
+    from callpath_modeler.report.exports import python_source
     from callpath_modeler.report.ranking_table import ranking_table
+    from callpath_modeler.studies.question import findings_at
 
     form = _form(format_, output, what)
     ctx = click.get_current_context()
@@ -240,7 +236,7 @@ def _write_one_scale(
     if form != CUBE:
         console.write(_of_ranking(ranking, form, at_target=at_target), output, overwrite=force)
         return
-    from callpath_modeler.report.cube import cube_of_models
+    from callpath_modeler.report.cube_file import cube_of_models
     from callpath_modeler.units import counted
 
     made = cube_of_models(ranking)
@@ -257,8 +253,7 @@ def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
     if form != SVG:
         of_metric = {ranking.fitted.metric: ranking.value}
         return _profile(form, ranking.fitted.experiment, of_metric)
-    from callpath_modeler.report.flame.content import ColorBy, of_ranking
-    from callpath_modeler.report.flame.picture import flame_svg
+    from callpath_modeler.report.flame_graph import ColorBy, flame_svg, of_ranking
 
     params = click.get_current_context().params
     shown = ColorBy(params["color_by"] or "excess")
@@ -274,10 +269,15 @@ def _measured_flame(
     force: bool,
 ) -> None:
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
-    from callpath_modeler.question import Question
     from callpath_modeler.report import exports
-    from callpath_modeler.report.flame.content import ColorBy, check_additive, of_losses, plain
-    from callpath_modeler.report.flame.picture import flame_svg
+    from callpath_modeler.report.flame_graph import (
+        ColorBy,
+        check_additive,
+        flame_svg,
+        of_losses,
+        plain,
+    )
+    from callpath_modeler.studies.question import Question
 
     params = click.get_current_context().params
     experiment = study.experiment(question.metric)
@@ -296,7 +296,7 @@ def _measured_flame(
 
 
 def _base(text: str | None) -> float | None:
-    from callpath_modeler.loading import parse_number
+    from callpath_modeler.studies.loading import parse_number
 
     return None if text is None else parse_number(text, "--base")
 

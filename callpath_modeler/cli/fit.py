@@ -10,22 +10,16 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import option
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    FORCE,
-    fit_options,
-    load_options,
-    store_file,
-)
+from callpath_modeler.cli.options import EXPERIMENT, FORCE, fit_options, load_options, store_file
 from callpath_modeler.cli.preflight import check_default_output
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
 
 
 _MOST_SHARDS = 10**6
@@ -71,7 +65,8 @@ def command(
     """Read the runs, model every call path, and store experiment and models as NAME.cpm."""
     from dataclasses import replace
 
-    from callpath_modeler import loading, shards
+    from callpath_modeler import shards
+    from callpath_modeler.studies import loading
     from callpath_modeler.units import counted
 
     wanted = replace(load, read=replace(load.read, metrics=metrics or None))
@@ -101,8 +96,9 @@ def store_models(
     force: bool,
 ) -> None:
     """Make models of some metrics, or of all, store them, and print what is stored."""
-    from callpath_modeler import pipeline, store
-    from callpath_modeler.stages import stage
+    from callpath_modeler import store
+    from callpath_modeler.studies import pipeline
+    from callpath_modeler.support.front_ends import stage
     from callpath_modeler.units import counted
 
     path = output or Path(Path(read.name).name + store.SUFFIX)

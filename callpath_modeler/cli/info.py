@@ -24,9 +24,9 @@ from callpath_modeler.units import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from callpath_modeler.question import Question
     from callpath_modeler.readers.base import ColumnRole
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("info", cls=Configured)
@@ -78,7 +78,7 @@ def command(
         _verify(console, study)
         return
     if write_manifest:
-        from callpath_modeler import loading
+        from callpath_modeler.studies import loading
 
         text = loading.manifest(
             study.sources, study.load_options, output.path.parent if output.path else Path()
@@ -102,8 +102,8 @@ def _describe(
     """Print the description of the runs, or of each case; or all findings."""
     from dataclasses import replace
 
-    from callpath_modeler.analysis.repetitions import repetition_findings
-    from callpath_modeler.report.info import diagnostics_text, info_table, info_text
+    from callpath_modeler.analysis.data_quality import repetition_findings
+    from callpath_modeler.report.experiment_text import diagnostics_text, info_table, info_text
 
     form = output.form
     if form == TABLE or diagnostics:
@@ -131,7 +131,7 @@ def _describe(
 
 def _columns(study: Study) -> Sequence[ColumnRole]:
     """Return the roles of the columns, if the source is a single table."""
-    from callpath_modeler.loading import table_reading
+    from callpath_modeler.studies.loading import table_reading
 
     found = table_reading(study.sources, study.load_options)
     return () if found is None else found[1].columns
@@ -139,8 +139,8 @@ def _columns(study: Study) -> Sequence[ColumnRole]:
 
 def _explain(console: Console, study: Study, output: OutputRequest) -> None:
     """Print how the sources are read: columns, numbers in names, cases, repetitions, units."""
-    from callpath_modeler.loading import table_reading
-    from callpath_modeler.report.reading import SourceReading, reading_table, reading_text
+    from callpath_modeler.report.experiment_text import SourceReading, reading_table, reading_text
+    from callpath_modeler.studies.loading import table_reading
 
     parts = {name: part.runs() for (_, name), part in study.parts().items()}
     table = table_reading(study.sources, study.load_options, of_first=True)
@@ -163,9 +163,9 @@ def _cases(
     diagnostics: bool,
 ) -> None:
     """Print one line for each case of the runs, or the findings about all of them."""
-    from callpath_modeler.cli.cases import measured_cases, write_measured_cases
-    from callpath_modeler.report.cases import findings_of
-    from callpath_modeler.report.info import column_rows, diagnostics_text
+    from callpath_modeler.cli.case_tables import measured_cases, write_measured_cases
+    from callpath_modeler.report.case_table import findings_of
+    from callpath_modeler.report.experiment_text import column_rows, diagnostics_text
     from callpath_modeler.report.layout import aligned
 
     answers = measured_cases(parts)
@@ -198,8 +198,8 @@ def _advise(
 ) -> None:
     """Print which scale narrows the band at the target most."""
     from callpath_modeler.analysis.advise import advise
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.advice import advice_table, advice_text
+    from callpath_modeler.report.experiment_text import advice_table, advice_text
+    from callpath_modeler.studies.question import findings_at
 
     write = answer_writer(output, console)
     fitted, value = study.predicted(question)
@@ -214,9 +214,13 @@ def _advise(
 def _configuration(console: Console, output: OutputRequest) -> None:
     """Print the values of options and their origins."""
     from callpath_modeler.cli.configured_command import configuration_of
-    from callpath_modeler.cli.option_origins import origins, refused_values
+    from callpath_modeler.cli.option_origins import (
+        configuration_table,
+        configuration_text,
+        origins,
+        refused_values,
+    )
     from callpath_modeler.cli.settings import unknown_variables
-    from callpath_modeler.report.configuration import configuration_table, configuration_text
 
     ctx = click.get_current_context()
     found, told, refused = configuration_of(ctx), origins(ctx), refused_values(ctx)
@@ -229,7 +233,8 @@ def _configuration(console: Console, output: OutputRequest) -> None:
 
 def _verify(console: Console, study: Study) -> None:
     """Compare value by value; raise `DataError` if anything differs."""
-    from callpath_modeler import loading, store
+    from callpath_modeler import store
+    from callpath_modeler.studies import loading
 
     sources = study.sources
     if len(sources) == 1 and store.is_stored(Path(sources[0])):

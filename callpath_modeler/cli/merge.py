@@ -15,8 +15,8 @@ from callpath_modeler.cli.options import FORCE, fit_options, load_options, store
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
 
 
 @click.command("merge", cls=Configured, apart=("metric",))
@@ -42,7 +42,7 @@ def command(
     The result is the same as that of one `cpmodel fit` with the same options. Options of reading
     single profiles belong to `fit --shard`.
     """
-    from callpath_modeler import loading
+    from callpath_modeler.studies import loading
 
     if "-" in experiment:
         raise UsageError(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from callpath_modeler.argument_checks import CONFIDENCE
 from callpath_modeler.cli.option_groups import (
     ASKED,
     BESIDE,
@@ -31,17 +30,17 @@ from callpath_modeler.cli.option_groups import (
     was_asked,
 )
 from callpath_modeler.cli.preflight import OutputPath
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import CONFIDENCE, UsageError
 from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.modeling import Method, SearchSpace
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.readers.base import ColumnChoices
     from callpath_modeler.readers.process_selection import ProcessSelection
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
 
 
 def refuse_both(*, inclusive: bool, exclusive: bool) -> None:
@@ -64,7 +63,7 @@ def _connected(ctx: click.Context, _option: click.Parameter, name: str | None) -
     """Return the executor of a name; a rank of MPI that only works for another one ends here."""
     if name is None or ctx.resilient_parsing:
         return None
-    from callpath_modeler.executors import ServedError, open_executor
+    from callpath_modeler.support.executors import ServedError, open_executor
 
     try:
         return ctx.with_resource(open_executor(name))
@@ -90,7 +89,7 @@ def with_standard_input(
         return given
     if given.count("-") > 1 or STANDARD_INPUT in ctx.meta:
         raise UsageError("-: standard input can be read once", hint="give - once, and files else")
-    from callpath_modeler.cli.standard_input import stored
+    from callpath_modeler.cli.preflight import stored
 
     path = ctx.meta[STANDARD_INPUT] = str(stored())
     return tuple(path if source == "-" else source for source in given)
@@ -444,10 +443,10 @@ def _make_load(
     executor: Executor | None,
     **of_runs: Any,
 ) -> LoadOptions:
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.profile.experiment import Scaling
     from callpath_modeler.profile.schema import Reduction
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.studies.loading import LoadOptions
 
     sources = {}
     for text in parameters:
@@ -557,7 +556,7 @@ def _with_study(command: F) -> F:
 
     @functools.wraps(command)
     def wrapper(*args: Any, load: LoadOptions, fitting: FitOptions, **kwargs: Any) -> Any:
-        from callpath_modeler.study import Study
+        from callpath_modeler.studies.study import Study
 
         ctx = click.get_current_context()
         sources, progress = kwargs.pop("experiment"), ctx.obj.progress("read")
@@ -575,7 +574,7 @@ def _asking(command: F, options: tuple[Callable[[F], F], ...]) -> F:
 
     @functools.wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        from callpath_modeler.question import Question
+        from callpath_modeler.studies.question import Question
 
         given, ctx = {name: kwargs.pop(name) for name in names}, click.get_current_context()
         refuse_both(
@@ -605,7 +604,7 @@ def _make_fit(
     terms: int | None,
     **of_models: Any,
 ) -> FitOptions:
-    from callpath_modeler.pipeline import FitOptions
+    from callpath_modeler.studies.pipeline import FitOptions
 
     # A command that only reads models has no such options.
     workers = click.get_current_context().params

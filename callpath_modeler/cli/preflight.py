@@ -7,9 +7,16 @@ all of them would do the same work. `CheckedCommand` calls `check` before a comm
 
 from __future__ import annotations
 
+import atexit
 import errno
 import glob
 import os
+import secrets
+import shutil
+import string
+import sys
+import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +26,13 @@ import click
 from msgspec import Struct
 
 from callpath_modeler.cli.option_groups import option_sections
-from callpath_modeler.errors import CallpathModelerError, OutputError, reason_of
+from callpath_modeler.errors import (
+    CallpathModelerError,
+    InputError,
+    OutputError,
+    UsageError,
+    reason_of,
+)
 
 
 def check_values(ctx: click.Context) -> None:
@@ -46,7 +59,7 @@ def _check_targets(given: dict[str, Any]) -> None:
     if not words and not pairs:
         return
     # It imports numpy, which many commands do not need.
-    from callpath_modeler.question import parse_pairs, parse_target
+    from callpath_modeler.studies.question import parse_pairs, parse_target
 
     for target_text, at_text in words:
         parse_target(target_text, at_text, given.get("parameter"))
@@ -229,7 +242,7 @@ def _check_output(ctx: click.Context, output: _Output, others: Sequence[_Output]
 
 
 def _check_present(path: Path, *, is_other: bool, force: bool) -> None:
-    from callpath_modeler.atomic import refuse_present
+    from callpath_modeler.support.atomic import refuse_present
 
     refuse_present(path, in_the_way=is_other, overwrite=force)
 
@@ -352,10 +365,65 @@ def _check_workers(ctx: click.Context) -> None:
     executor = ctx.params.get("executor")
     if executor is None:
         return
-    from callpath_modeler.executors import refuse_blind_workers
+    from callpath_modeler.support.executors import refuse_blind_workers
 
     # Only profiles are several; a history, or a file of expectations, stays with this process.
     sources = [
         each for each in ctx.command.params if isinstance(each, click.Argument) and each.nargs != 1
     ]
     refuse_blind_workers(executor, [path for each in sources for path in _named(ctx, each)])
+
+
+_LETTERS = 16
+_AT_ONCE = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+def stored() -> Path:
+    """Write standard input to a file, which is deleted at the end of the process.
+
+    Its folder has a name of letters only, because numbers in names are taken for parameters.
+
+    Raises
+    ------
+    UsageError
+        If standard input is a terminal.
+    InputError
+        If it is empty.
+    """
+    if sys.stdin.isatty():
+        raise UsageError("-: standard input is a terminal", hint="e.g. cpmodel rank - < runs.csv")
+    name = "".join(secrets.choice(string.ascii_lowercase) for _ in range(_LETTERS))
+    folder = Path(tempfile.gettempdir()) / f"cpmodel-{name}"
+    folder.mkdir(mode=0o700)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    try:
+        first = sys.stdin.buffer.read(_AT_ONCE)
+    except OSError as cause:
+        what = f"-: standard input cannot be read: {reason_of(cause)}"
+        raise InputError(what, hint="e.g. cpmodel rank - < runs.csv") from cause
+    if not first.strip():
+        raise InputError("-: standard input is empty", hint="e.g. cpmodel rank - < runs.csv")
+    try:
+        path = folder / f"standard-input{_ending(first)}"
+    except zlib.error as cause:
+        raise InputError("-: standard input is damaged gzip", hint="pack it again") from cause
+    with path.open("wb") as file:
+        file.write(first)
+        shutil.copyfileobj(sys.stdin.buffer, file, _AT_ONCE)
+    return path
+
+
+def _ending(content: bytes) -> str:
+    """Return the ending of a file with a content; text has many formats, which readers tell."""
+    if content.startswith(_GZIP):
+        unpacked = zlib.decompressobj(wbits=31).decompress(content, _AT_ONCE)
+        return f"{_ending(unpacked)}.gz" if not unpacked.startswith(_GZIP) else ".gz"
+    start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"["):
+        return ".json"
+    if start.startswith(b"{"):
+        # Each line of JSON Lines is an object.
+        line, _, rest = start.partition(b"\n")
+        return ".jsonl" if line.rstrip().endswith(b"}") and rest.strip() else ".json"
+    return ".txt"

@@ -18,8 +18,6 @@ from callpath_modeler.cli.expectation_option import (
     verdict_file,
     with_expectation,
 )
-from callpath_modeler.cli.history_options import BandCorrection, HistoryRequest, history_options
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import OUTPUT, RUNS, option
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -28,21 +26,26 @@ from callpath_modeler.cli.options import (
     study_options,
     target_options,
 )
-from callpath_modeler.cli.plot_option import PLOT, write_plot
 from callpath_modeler.cli.render import ROWS, fit_to_screen
 from callpath_modeler.cli.table_options import (
+    PLOT,
+    BandCorrection,
+    HistoryRequest,
     TableRequest,
+    history_options,
     table_options,
+    write_plot,
 )
+from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import CallpathModelerError, UsageError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Ranking
     from callpath_modeler.arrays import IntArray
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _TRUST = """\
 The marks of trust state the width of the band:
@@ -114,10 +117,10 @@ def command(
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.grouped import heading, joined, of_group, of_groups
+    from callpath_modeler.report.case_table import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
+    from callpath_modeler.studies.question import findings_at
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
@@ -213,7 +216,7 @@ def _rank_cases(
     for_one: Mapping[str, Path | None],
 ) -> None:
     """Write one line for each case, which are different programs."""
-    from callpath_modeler.cli.cases import ranked_cases, refuse_for_cases, write_ranked_cases
+    from callpath_modeler.cli.case_tables import ranked_cases, refuse_for_cases, write_ranked_cases
 
     refuse_for_cases(parts, for_one)
     chosen = None if select is None else partial(_chosen, select=select)
@@ -245,7 +248,7 @@ def _plot(
     """Write the plot of the chosen call paths that are ranked."""
     import numpy as np
 
-    from callpath_modeler.report.plot.drawing import TOP, ranking_drawing
+    from callpath_modeler.report.plot import TOP, ranking_drawing
 
     is_chosen = np.zeros(len(ranking.value), bool)
     is_chosen[chosen] = True

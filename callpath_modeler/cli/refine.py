@@ -10,22 +10,17 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_VERDICTS, check_ranking
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import OUTPUT, option
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    FORCE,
-    model_options,
-    output_file,
-)
+from callpath_modeler.cli.options import EXPERIMENT, FORCE, model_options, output_file
 from callpath_modeler.cli.render import ROWS
 from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, OutputRequest
+from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.refinement import VisitCost
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("refine", cls=Configured, apart=("metric",))
@@ -77,9 +72,12 @@ def command(
     their model is poor. The default target is 4 times the largest scale.
     """
     from callpath_modeler.analysis.refinement import refine
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.refinement import refinement_table, refinement_text
-    from callpath_modeler.report.score_p_filter import filter_text
+    from callpath_modeler.report.refinement_text import (
+        filter_text,
+        refinement_table,
+        refinement_text,
+    )
+    from callpath_modeler.studies.question import findings_at
 
     cost = _cost(visit_cost)
     study = study.for_expectations(expect, question.metric).reading(requirements=True)

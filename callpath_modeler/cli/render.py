@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callpath_modeler.cli.console import Console, Notes
-from callpath_modeler.errors import UsageError
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.report.table_formats import Table
 
 
@@ -80,7 +81,7 @@ def render_table(
 ) -> None:
     """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet, block by block."""
     from callpath_modeler.report import table_formats
-    from callpath_modeler.report.latex import latex_pieces
+    from callpath_modeler.report.model_formulas import latex_pieces
 
     if form == "parquet":
         console.write(_parquet(content), output, overwrite=force)
@@ -130,3 +131,20 @@ def _parquet(content: Table) -> bytes:
     ]
     pq.write_table(pa.concat_tables(blocks, promote_options="permissive"), buffer)
     return buffer.getvalue()
+
+
+def refuse_incomplete(findings: Iterable[Finding]) -> None:
+    """Raise an error if a profile was not used: then nothing failed, but not all was checked.
+
+    Raises
+    ------
+    InputError
+        If a finding says that a profile was not used.
+    """
+    unused = sorted({finding.subject for finding in findings if finding.code == "CPM101"})
+    if unused:
+        number = counted(len(unused), "profile")
+        raise InputError(
+            f"{number} could not be used, so the verdict rests on the other runs: {unused[0]}",
+            hint="measure the run again, or name only the profiles to check",
+        )

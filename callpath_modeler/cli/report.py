@@ -18,7 +18,6 @@ from callpath_modeler.cli.expectation_option import (
     verdict_file,
     with_expectation,
 )
-from callpath_modeler.cli.invocations import invocation_of
 from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
@@ -27,19 +26,19 @@ from callpath_modeler.cli.options import (
     study_options,
     target_options,
 )
+from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Answer, Ranking
     from callpath_modeler.fitted import Fitted
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.process_profile import ProcessProfile
-    from callpath_modeler.question import Question
-    from callpath_modeler.report.efficiency import EfficiencyView
-    from callpath_modeler.report.page.content import Provenance
-    from callpath_modeler.study import Study
+    from callpath_modeler.report.efficiency_text import EfficiencyView
+    from callpath_modeler.report.page.markup import Provenance
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.process_profile import ProcessProfile
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _CARDS = 20
 _PACKAGES = ("callpath-modeler", "numpy", "scipy")
@@ -77,10 +76,10 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
-    from callpath_modeler.explanation import explain_all
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.page.content import PageContent
     from callpath_modeler.report.page.document import page
+    from callpath_modeler.report.page.markup import PageContent
+    from callpath_modeler.studies.pipeline import explain_all
+    from callpath_modeler.studies.question import findings_at
 
     question = replace(question, has_verdicts=True)
     verdicts = verdict_file(click.get_current_context())
@@ -118,8 +117,8 @@ def _forecast(ranking: Ranking) -> Answer | None:
 
 def _efficiency(console: Console, study: Study, ranking: Ranking) -> EfficiencyView | str:
     """Return the factors of parallel efficiency, or the reason for their absence."""
-    from callpath_modeler.analysis.efficiency import Scheme
-    from callpath_modeler.report.efficiency import TOP, EfficiencyView
+    from callpath_modeler.analysis.efficiency_factors import Scheme
+    from callpath_modeler.report.efficiency_text import TOP, EfficiencyView
     from callpath_modeler.units import as_option
 
     fitted = ranking.fitted
@@ -144,8 +143,8 @@ def _processes(
     import numpy as np
 
     from callpath_modeler.errors import CallpathModelerError
-    from callpath_modeler.process_profile import process_profiles
-    from callpath_modeler.question import Target
+    from callpath_modeler.studies.process_profile import process_profiles
+    from callpath_modeler.studies.question import Target
 
     fitted, rows = ranking.fitted, ranking.order[:top]
     rows = rows[~np.isnan(ranking.at_largest[rows])]
@@ -179,8 +178,8 @@ def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fit
     from importlib.metadata import version
 
     from callpath_modeler import store
-    from callpath_modeler.fingerprints import fingerprints
-    from callpath_modeler.report.page.content import Provenance
+    from callpath_modeler.report.page.markup import Provenance
+    from callpath_modeler.support.atomic import fingerprints
 
     experiment, again = fitted.experiment, with_expectation(ctx, invocation_of(ctx), fitted)
     everything = unset(ctx, "by", "select", "top")

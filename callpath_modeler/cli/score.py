@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.history_options import LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import load_options, with_standard_input
-from callpath_modeler.cli.render import ROWS
+from callpath_modeler.cli.render import ROWS, refuse_incomplete
 from callpath_modeler.cli.table_options import (
     HTML,
+    LABELS,
+    STORE,
     TableRequest,
     answer_writer,
+    labels_of,
     table_or_page_options,
 )
 from callpath_modeler.errors import DataError
 
 if TYPE_CHECKING:
-    from callpath_modeler.loading import LoadOptions
+    from callpath_modeler.studies.loading import LoadOptions
 
 
 @click.command("score", cls=Configured)
@@ -59,11 +60,11 @@ def command(
     The output states the error of each prediction, whether its band holds, and how often bands
     hold by marks of trust. `rank --calibrated STORE` corrects later bands by these scores.
     """
-    from callpath_modeler.history import prediction_store
-    from callpath_modeler.history.prediction_scores import chosen, scored
+    from callpath_modeler.history import predictions as prediction_store
+    from callpath_modeler.history.predictions import chosen, scored
     from callpath_modeler.history.run_records import outcomes_of
-    from callpath_modeler.loading import load as load_experiment
     from callpath_modeler.report.scores import scores_table, scores_text
+    from callpath_modeler.studies.loading import load as load_experiment
 
     form, told = table.form, labels_of(labels)
     predictions = prediction_store.predictions(store)
@@ -84,7 +85,7 @@ def command(
         console.findings(runs.findings)
     found = scored(predictions, prediction_store.outcomes(store), metric, told)
     if form == HTML:
-        from callpath_modeler.report.page.scores import scores_page
+        from callpath_modeler.report.page.history_page import scores_page
 
         console.write(scores_page(found, store), table.output.path, overwrite=table.output.force)
     else:

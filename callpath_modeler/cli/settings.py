@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from callpath_modeler import config
-from callpath_modeler.cli.default_group import DefaultGroup
-from callpath_modeler.cli.option_groups import WholeNumber, key_of
+from callpath_modeler.cli.option_groups import DefaultGroup, WholeNumber, key_of
 
 if TYPE_CHECKING:
     from callpath_modeler.config import ConfiguredValue
-    from callpath_modeler.toml import Place, TomlFormat
+    from callpath_modeler.support.toml import Place, TomlFormat
 
 PREFIX = "CPMODEL"
 """Prefix of the names of all environment variables."""

@@ -11,20 +11,22 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS
-from callpath_modeler.cli.one_call_path import row_of, rows_of
 from callpath_modeler.cli.option_groups import OUTPUT, option
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    study_options,
-    target_options,
+from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
+from callpath_modeler.cli.table_options import (
+    PLOT,
+    TABLE,
+    OutputRequest,
+    answer_writer,
+    output_options,
+    write_plot,
 )
-from callpath_modeler.cli.plot_option import PLOT, write_plot
-from callpath_modeler.cli.table_options import TABLE, OutputRequest, answer_writer, output_options
+from callpath_modeler.cli.view_options import row_of, rows_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("show", cls=Configured)
@@ -62,9 +64,9 @@ def command(
     --per-process reads the values of single processes from the profiles: at the target if it was
     measured, by default at the largest scale. Other formats than table are for --per-process.
     """
-    from callpath_modeler.explanation import explain
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.model import model_text
+    from callpath_modeler.report.model_text import model_text
+    from callpath_modeler.studies.pipeline import explain
+    from callpath_modeler.studies.question import findings_at
 
     if per_process:
         linear = linear and "--linear" not in study.load_options.preset
@@ -92,8 +94,8 @@ def command(
         cause=explain(ranking, row),
     )
     if plot is not None:
-        from callpath_modeler.report.plot.drawing import model_drawing
-        from callpath_modeler.report.plot.model import ModelPlot
+        from callpath_modeler.report.model_plot import ModelPlot
+        from callpath_modeler.report.plot import model_drawing
 
         drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
         write_plot(console, drawing, plot, force=output.force)
@@ -119,7 +121,7 @@ def _show_processes(
     output: OutputRequest,
 ) -> None:
     """Show the values of the processes in the call paths that a pattern matches."""
-    from callpath_modeler.report.processes import process_table, process_text
+    from callpath_modeler.report.process_text import process_table, process_text
 
     question.scale(study.fit_options.parameter)  # A malformed target is refused before reading.
     # A configured target is for predictions, and is seldom measured.

@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from callpath_modeler.cli.exit_status import EXIT_BUG, EXIT_MEMORY
+from callpath_modeler.cli import EXIT_BUG, EXIT_MEMORY
 from callpath_modeler.errors import is_lack_of_memory
 
 Interruption = Callable[[int, FrameType | None], None]

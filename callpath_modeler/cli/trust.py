@@ -28,11 +28,7 @@ def command(ctx: click.Context, /, *, directories: tuple[str, ...], remove: bool
     """
     from callpath_modeler import config
     from callpath_modeler.cli.configured_command import read_files
-    from callpath_modeler.trusted_directories import (
-        change_directories,
-        resolved,
-        trusted_directories,
-    )
+    from callpath_modeler.config import change_directories, resolved, trusted_directories
 
     console: Console = ctx.obj
     places = config.config_paths()
@@ -86,7 +82,7 @@ def _note_effect(console: Console, directory: Path) -> None:
 
 def _checked(directory: str, known: list[str], *, remove: bool) -> str:
     """Return the resolved path of a directory; raise `UsageError` if it cannot be changed."""
-    from callpath_modeler.trusted_directories import resolved
+    from callpath_modeler.config import resolved
 
     if not directory:
         raise UsageError("the name of a directory is empty", hint="is a shell variable empty?")

@@ -1,8 +1,10 @@
-"""Options of views of the call tree."""
+"""Options of views, call paths that an argument selects, and commands on the same experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +18,22 @@ from callpath_modeler.cli.option_groups import (
     option_group,
     was_asked,
 )
-from callpath_modeler.cli.options import refuse_both, with_standard_input
+from callpath_modeler.cli.options import (
+    STANDARD_INPUT,
+    refuse_both,
+    shared_names,
+    with_standard_input,
+)
 from callpath_modeler.errors import UsageError
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.printable import shell_words
+from callpath_modeler.units import decimal_of
 
 if TYPE_CHECKING:
+    from callpath_modeler.arrays import IntArray
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import Sort, ViewRequest
+    from callpath_modeler.report.layout import Invocation
+
 
 _TOP_OF_A_TABLE = 10
 
@@ -143,8 +155,8 @@ def _make_view(
     *, view: str, group: str | None, min_share: str | None, **same: Any
 ) -> Callable[[str, int | None, bool, bool], ViewRequest]:
     from callpath_modeler.profile.groups import Grouping
+    from callpath_modeler.profile.tree_views import ViewKind
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.profile.views import ViewKind
 
     kind = ViewKind(view)
     if group is not None and kind is not ViewKind.FLAT:
@@ -184,3 +196,102 @@ def parse_share(text: str, option: str) -> float:
     if not 0 <= share <= 1:
         raise UsageError(f"{option} {text!r} is not a share", hint="e.g. 1% or 0.01")
     return share
+
+
+def row_of(experiment: Experiment, callpath: str) -> int:
+    """Return the row of a call path; an error mentions options that may have excluded it."""
+    from callpath_modeler.profile.pattern import find_one
+
+    with _naming_options(experiment):
+        return find_one(experiment.tree, callpath)
+
+
+def rows_of(experiment: Experiment, pattern: str) -> IntArray:
+    """Return the rows of all call paths that match, at least one; errors are as of `row_of`."""
+    import numpy as np
+
+    from callpath_modeler.profile.pattern import match, unmatched
+
+    with _naming_options(experiment):
+        rows = np.flatnonzero(match(experiment.tree, pattern))
+        if not len(rows):
+            raise unmatched(experiment.tree, pattern)
+        return rows
+
+
+@contextmanager
+def _naming_options(experiment: Experiment) -> Iterator[None]:
+    """Add options that may have excluded a call path to an error."""
+    from callpath_modeler.profile.pruning import excluded_call_paths
+
+    try:
+        yield
+    except UsageError as error:
+        message = error.message + excluded_call_paths(experiment)
+        raise UsageError(message, hint=error.hint) from None
+
+
+_FEW_SOURCES = 2
+
+
+def invocation_of(
+    ctx: click.Context,
+    *,
+    sources: Sequence[str] | None = None,
+    without: Collection[str] = (),
+    in_full: bool = False,
+    of_files: bool = False,
+    every: bool = False,
+) -> Invocation:
+    """Return the command lines of other commands with the options of this command.
+
+    These are the options that every command knows, as far as the command line or an environment
+    variable set them. Values from configuration files apply to other commands anyway.
+
+    Parameters
+    ----------
+    ctx : context of the command
+    sources : sources of the other command; None = those of this command
+    without : long names of options to omit
+    in_full : write all sources; else a long list, such as a shell makes from a glob, is ``EXP...``
+    of_files : include values from files, because `sources` may have other files
+    every : include options of this command that not every command knows
+    """
+    from callpath_modeler.report.layout import Invocation
+    from callpath_modeler.store import is_stored
+    from callpath_modeler.studies.loading import OF_PROFILES
+
+    sources = ctx.params["experiment"] if sources is None else sources
+    sources = ["-" if source == ctx.meta.get(STANDARD_INPUT) else source for source in sources]
+    files = click.core.ParameterSource.DEFAULT_MAP
+    untold = {None, click.core.ParameterSource.DEFAULT, *(() if of_files else (files,))}
+    options = (each for each in ctx.command.params if isinstance(each, click.Option))
+    known = {each.opts[-1] for each in options} if every else {*shared_names()}
+    known -= {*without}
+    if any(is_stored(Path(source)) for source in sources):
+        known -= {*OF_PROFILES}
+    words: list[str] = []
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        source = ctx.get_parameter_source(parameter.name or "")
+        # A variable or a file may say of a flag that it is not set.
+        if source in untold or value is False or parameter.opts[-1] not in known:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            words += [parameter.opts[-1], *([] if one is True else [str(one)])]
+    few = in_full or len(sources) <= _FEW_SOURCES
+    config = ctx.find_root().params.get("config")
+    before = "" if config is None else shell_words(["--config", str(config)])
+    return Invocation(shell_words(sources) if few else "EXP...", shell_words(words), before)
+
+
+def listing_of_findings(ctx: click.Context | None) -> str:
+    """Return the command that lists all findings of a result.
+
+    Commands that are not about one experiment have their own findings.
+    """
+    arguments = () if ctx is None else ctx.command.params[:1]
+    if ctx is None or not any(each.metavar == "EXP..." for each in arguments):
+        return "cpmodel -v ..."
+    shared = ("--predicted", "--inclusive", "--exclusive")
+    return invocation_of(ctx, without=shared).line("info", "--diagnostics")

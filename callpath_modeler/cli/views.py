@@ -11,16 +11,8 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.expectation_option import (
-    EXPECT_COSTS,
-    with_expectation,
-)
-from callpath_modeler.cli.invocations import invocation_of
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    study_options,
-    target_options,
-)
+from callpath_modeler.cli.expectation_option import EXPECT_COSTS, with_expectation
+from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import (
     OutputRequest,
     TableRequest,
@@ -30,6 +22,7 @@ from callpath_modeler.cli.table_options import (
 from callpath_modeler.cli.view_options import (
     COMPARE,
     chosen_order,
+    invocation_of,
     sort_options,
     view_options,
 )
@@ -40,13 +33,12 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.pair_forecast import ViewForecast
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.view_request import ViewRequest
-    from callpath_modeler.question import Question
     from callpath_modeler.report.difference_view import DifferenceView
-    from callpath_modeler.report.invocation import Invocation
-    from callpath_modeler.report.layout import TextStyle
+    from callpath_modeler.report.layout import Invocation, TextStyle
     from callpath_modeler.report.table_formats import Table
-    from callpath_modeler.report.views import ForecastView
-    from callpath_modeler.study import Study
+    from callpath_modeler.report.views_text import ForecastView
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("views", cls=Configured)
@@ -77,7 +69,7 @@ def command(
     the largest scale. One or two scales allow no models: then all costs are measured, and two
     scales are compared by excess work. --compare shows two experiments in one tree.
     """
-    from callpath_modeler.analysis.answer_inputs import AnswerInputs
+    from callpath_modeler.analysis.answer_bands import AnswerInputs
     from callpath_modeler.analysis.pair_forecast import values_at
 
     ctx = click.get_current_context()
@@ -132,13 +124,13 @@ def write_view(
         content = partial(difference_view_table, shown)
         of_text = partial(difference_view_text_table, shown)
     else:
-        from callpath_modeler.question import findings_at
-        from callpath_modeler.report.views import (
+        from callpath_modeler.report.views_text import (
             ForecastView,
             views_table,
             views_text,
             views_text_table,
         )
+        from callpath_modeler.studies.question import findings_at
 
         shown = ForecastView(made, request)
         findings = findings_at(made.fitted, made.target)

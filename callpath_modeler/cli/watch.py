@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
-from callpath_modeler.cli.history_options import HISTORY_TO_WRITE, LABELS, STORE, labels_of
 from callpath_modeler.cli.option_groups import (
     MODELS,
     OUTPUT,
@@ -27,29 +25,28 @@ from callpath_modeler.cli.option_groups import (
     option,
     option_group,
 )
-from callpath_modeler.cli.options import (
-    A_FILE,
-    EXPERIMENT,
-    RESULT,
-    model_options,
-    output_file,
-)
+from callpath_modeler.cli.options import A_FILE, EXPERIMENT, RESULT, model_options, output_file
 from callpath_modeler.cli.preflight import CheckedCommand
+from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import (
     FORMATS,
+    HISTORY_TO_WRITE,
+    LABELS,
+    STORE,
     OutputRequest,
     answer_writer,
     format_of,
+    labels_of,
     output_options,
 )
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.units import decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.history.commits import CommitHistory
-    from callpath_modeler.question import Question
-    from callpath_modeler.report.history import HistoryEntry
-    from callpath_modeler.study import Study
+    from callpath_modeler.report.history_text import HistoryEntry
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 _PLACES = ("comment", "github", "gitlab", "html", "badge")
 """Formats for places where people look."""
@@ -93,8 +90,8 @@ def _make_judged(
     control: tuple[str, ...],
 ) -> Callable[[Path], CommitHistory]:
     """Return the function that judges a stored history as the options ask."""
-    from callpath_modeler.loading import parse_number
-    from callpath_modeler.targets import target_of
+    from callpath_modeler.profile.runs import target_of
+    from callpath_modeler.studies.loading import parse_number
 
     scale = None if target is None else target_of(parse_number(target, "target"), target)
     if scale is not None and math.isinf(scale):
@@ -102,10 +99,9 @@ def _make_judged(
     wanted = labels_of(labels)
 
     def judged(store: Path) -> CommitHistory:
-        from callpath_modeler.analysis.history.alarms import AlarmRule
-        from callpath_modeler.history import commits
-        from callpath_modeler.history import store as history_store
-        from callpath_modeler.input_limits import InputLimits
+        from callpath_modeler.history import commits, history_store
+        from callpath_modeler.history.alarms import AlarmRule
+        from callpath_modeler.support.input_limits import InputLimits
 
         return commits.judged(
             history_store.read(store, last),
@@ -163,8 +159,8 @@ def add(
     once. Runs of a commit that was added before are further evidence. With --target, the models'
     predictions at that scale are kept as well.
     """
-    from callpath_modeler.history import prediction_store
-    from callpath_modeler.history import store as history_store
+    from callpath_modeler.history import history_store
+    from callpath_modeler.history import predictions as prediction_store
     from callpath_modeler.history.run_records import record_of
     from callpath_modeler.units import counted
 
@@ -216,8 +212,8 @@ def status(
     all call paths is removed and listed as common. With --control, a change of the control is
     removed instead, and a slower program fails as well.
     """
-    from callpath_modeler.report.history import entries, history_table, history_text
     from callpath_modeler.report.history_formats import to_history_junit
+    from callpath_modeler.report.history_text import entries, history_table, history_text
 
     console: Console = ctx.obj
     by_suffix = None if output is None else _SUFFIXES.get(output.suffix)
@@ -240,7 +236,7 @@ def status(
 def _written(form: str, history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
     """Return a judged history in one of the forms of the places where people look."""
     from callpath_modeler.report import history_formats
-    from callpath_modeler.report.page.history import history_page
+    from callpath_modeler.report.page.history_page import history_page
 
     return {
         "comment": lambda: history_formats.to_comment(history, found),
@@ -275,7 +271,7 @@ def bisect(
     \b
     git rev-list --reverse GOOD..BAD | cpmodel watch bisect history.db --commits -
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from callpath_modeler.report.bisection import proposal_table, proposal_text, proposals
+    from callpath_modeler.report.history_formats import proposal_table, proposal_text, proposals
 
     write = answer_writer(output, console)
     found = proposals(judged(store), None if commits is None else _listed(commits))

@@ -8,18 +8,14 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.one_call_path import row_of
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    study_options,
-    target_options,
-)
+from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer, output_options
+from callpath_modeler.cli.view_options import row_of
 from callpath_modeler.errors import DataError
 
 if TYPE_CHECKING:
-    from callpath_modeler.question import Question
-    from callpath_modeler.study import Study
+    from callpath_modeler.studies.question import Question
+    from callpath_modeler.studies.study import Study
 
 
 @click.command("why", cls=Configured, apart=("metric", "inclusive", "exclusive"))
@@ -47,9 +43,9 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
     """
-    from callpath_modeler.explanation import explain
-    from callpath_modeler.question import findings_at
-    from callpath_modeler.report.causes import why_table, why_text, wrapped_text
+    from callpath_modeler.report.cause_text import why_table, why_text, wrapped_text
+    from callpath_modeler.studies.pipeline import explain
+    from callpath_modeler.studies.question import findings_at
 
     write = answer_writer(output, console)
     ranking = study.reading(requirements=True).ranking(question)

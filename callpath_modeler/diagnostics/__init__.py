@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from callpath_modeler.diagnostics.findings_of_profiles import OF_PROFILES
+from callpath_modeler.diagnostics.findings_of_profiles import OF_PROFILES, FindingKind
 from callpath_modeler.diagnostics.findings_of_series import OF_MODELS, OF_SERIES
-from callpath_modeler.diagnostics.template import FindingKind
 from callpath_modeler.printable import printable, shortened
 
 _LONGEST = 1500

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callpath_modeler.diagnostics.template import FindingKind
+from callpath_modeler.diagnostics.findings_of_profiles import FindingKind
 
 OF_SERIES = {
     "CPM102": FindingKind(

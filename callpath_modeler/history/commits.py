@@ -14,14 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.analysis.history.alarms import AlarmRule
-from callpath_modeler.analysis.history.judgement import HistoryChange, JudgedHistory, judge
-from callpath_modeler.analysis.history.levels import LEAST_CONTROL
-from callpath_modeler.analysis.history.power import least_program_change
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
-from callpath_modeler.history.store import HistoryRecord
-from callpath_modeler.input_limits import UNLIMITED, InputLimits, Work
+from callpath_modeler.history.alarms import AlarmRule
+from callpath_modeler.history.history_store import HistoryRecord
+from callpath_modeler.history.judgement import (
+    LEAST_CONTROL,
+    HistoryChange,
+    JudgedHistory,
+    judge,
+    least_program_change,
+)
 from callpath_modeler.modeling import centre
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.omissions import Omission
@@ -29,6 +32,7 @@ from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.paths import split_at_slashes, tree_of
 from callpath_modeler.readers.reductions import statistic_of_present
+from callpath_modeler.support.input_limits import UNLIMITED, InputLimits, Work
 from callpath_modeler.units import counted, parameter_value
 
 WORTH = 0.001

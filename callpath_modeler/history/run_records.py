@@ -13,26 +13,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from callpath_modeler.analysis.efficiency import PopFactor, Scheme
+from callpath_modeler.analysis.answer import Ranking, rank
+from callpath_modeler.analysis.efficiency_factors import PopFactor, Scheme
 from callpath_modeler.analysis.measured import sum_over, with_means_of_repetitions
-from callpath_modeler.analysis.rank import Ranking, rank
 from callpath_modeler.analysis.verification import noise_of_run, runs_at
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.history.prediction_store import MOST_NOISE, OutcomeRecord, PredictionRecord
-from callpath_modeler.history.store import FORMULA, MOST_CALL_PATHS, HistoryRecord
+from callpath_modeler.history.history_store import FORMULA, MOST_CALL_PATHS, HistoryRecord
+from callpath_modeler.history.predictions import MOST_NOISE, OutcomeRecord, PredictionRecord
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.groups import inclusive_values
 from callpath_modeler.profile.metric_formulas import needed_for
-from callpath_modeler.profile.metric_values import inclusive_values
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of
-from callpath_modeler.profile.parameter_line import main_parameter, nearest_line
+from callpath_modeler.profile.runs import main_parameter, nearest_line
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.question import Question, findings_at
 from callpath_modeler.readers.reductions import statistic_of_present
-from callpath_modeler.readers.run_provenance import ENVIRONMENT
-from callpath_modeler.study import Study
+from callpath_modeler.readers.run_cases import ENVIRONMENT
+from callpath_modeler.studies.question import Question, findings_at
+from callpath_modeler.studies.study import Study
 from callpath_modeler.units import parameter_value, setting_text
 
 KEPT = 1_024

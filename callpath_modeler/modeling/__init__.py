@@ -6,19 +6,28 @@ See docs/explanation/modeling.md.
 import importlib
 from typing import TYPE_CHECKING
 
-from callpath_modeler.modeling.breaks import Break
-from callpath_modeler.modeling.change_points import ChangePoint, change_point, changes_since
 from callpath_modeler.modeling.constants.limits import MOST_PARAMETERS
 from callpath_modeler.modeling.distributions import Mixture, Prediction
-from callpath_modeler.modeling.exponentials import Exponentials, better_exponentials
-from callpath_modeler.modeling.fitting import Method, centre, default_space, fit, learn
-from callpath_modeler.modeling.formulas import Alternative
+from callpath_modeler.modeling.fitting import (
+    Exponentials,
+    Method,
+    better_exponentials,
+    centre,
+    default_space,
+    fit,
+    learn,
+)
 from callpath_modeler.modeling.growth import Function, Growth
-from callpath_modeler.modeling.model_columns import MIN_POINTS
-from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.noise import Centre, Repetitions, summarise
-from callpath_modeler.modeling.products import Product, Shape, TermDifference
-from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.model_columns import MIN_POINTS, FitStatus
+from callpath_modeler.modeling.models import (
+    Alternative,
+    ChangePoint,
+    Models,
+    change_point,
+    changes_since,
+)
+from callpath_modeler.modeling.products import Break, Product, Shape, TermDifference
+from callpath_modeler.modeling.repetitions import Centre, Repetitions, summarise
 from callpath_modeler.modeling.terms import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The door to the inner loops of models, which exist in numpy and in C.
 
 Everything else in `callpath_modeler` calls `kernels`, which chooses once: the compiled library if
-there is one for this machine, else numpy. The module `reference.kernels` defines the results, and
-`compiled.kernels` computes the same in C. Both are loaded by name, so that they can use the types
+there is one for this machine, else numpy. The module `numpy_kernels` defines the results, and
+`compiled.c_kernels` computes the same in C. Both are loaded by name, so that they can use the types
 of the other modules, and the other modules need neither.
 
 See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
@@ -14,8 +14,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-_IMPLEMENTATIONS = ("compiled", "reference")
-"""Packages with a module `kernels`, the preferred one first."""
+_IMPLEMENTATIONS = ("compiled.c_kernels", "numpy_kernels")
+"""Modules with kernels, the preferred one first."""
 
 
 def kernels() -> Any:
@@ -30,7 +30,7 @@ def kernels() -> Any:
 @cache
 def _chosen() -> Any:
     for name in _IMPLEMENTATIONS:
-        found = import_module(f"{__package__}.{name}.kernels").available()
+        found = import_module(f"{__package__}.{name}").available()
         if found is not None:
             return found
     raise AssertionError("numpy is always available")

@@ -33,10 +33,15 @@ from callpath_modeler.modeling.constants.hypotheses import (
 )
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.fitting import centre, default_space, fit, learn
-from callpath_modeler.modeling.model_columns import MIN_POINTS, column_names
+from callpath_modeler.modeling.model_columns import (
+    MIN_POINTS,
+    column_names,
+    covariances,
+    rescaled,
+    roots_of,
+)
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.products import NOTHING, Product, Shape
-from callpath_modeler.modeling.roots import covariances, rescaled, roots_of
 from callpath_modeler.modeling.shapes import Shapes, doublings, peaks
 
 

@@ -1,33 +1,185 @@
 """Models of many rows in columns: predictions, growths, formulas, alternatives.
 
 See docs/explanation/modeling.md, 'The method in one page'.
+
+See docs/explanation/hypotheses.md, 'Laws beyond a change point'.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
 from callpath_modeler.modeling.constants.evidence import UNDECIDED
+from callpath_modeler.modeling.constants.hypotheses import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.constants.outcome import STEADY_DRIFT
 from callpath_modeler.modeling.distributions import Mixture, Prediction
-from callpath_modeler.modeling.formulas import Alternative, Names, model_texts
 from callpath_modeler.modeling.growth import Growth
-from callpath_modeler.modeling.model_columns import ModelColumns
-from callpath_modeler.modeling.predictive import (
+from callpath_modeler.modeling.model_columns import (
+    FitStatus,
     LawsBeforeChange,
+    ModelColumns,
     classic_band,
     prediction_interval,
     predictive_mixture,
 )
+from callpath_modeler.modeling.products import Break, BreakKind, Product, Shape, factor_text
 from callpath_modeler.modeling.shapes import evaluate, targets
-from callpath_modeler.modeling.status import FitStatus
+from callpath_modeler.modeling.terms import Term
+
+Names = str | Sequence[str]
+
+
+class Alternative(Struct, frozen=True):
+    """An alternative to the model of one row.
+
+    Attributes
+    ----------
+    formula : str
+        The formula over ``p``.
+    growth : Growth
+        Its leading term.
+    weight : float
+        The probability of the alternative and of the hypotheses near it in growth that it
+        represents; with the classic method its Akaike weight among the chosen model and the
+        alternatives.
+    terms : tuple of Shape
+        Its shapes, without the constant.
+    coefficients : tuple of float
+        The constant, then one coefficient per term, in the unit of the metric.
+    """
+
+    formula: str
+    growth: Growth
+    weight: float
+    terms: tuple[Shape, ...]
+    coefficients: tuple[float, ...]
+
+    def values(self, p: npt.ArrayLike) -> FloatArray:
+        """Return the predictions at `p` [m]; never negative."""
+        scale = targets(p)
+        total = np.full(len(scale), self.coefficients[0])
+        for term, number in zip(self.terms, self.coefficients[1:], strict=False):
+            if number:  # zero times infinity is NaN
+                total += number * term(scale)
+        value: FloatArray = np.maximum(total, 0.0)
+        return value
+
+
+def model_texts(
+    shapes: Sequence[Shape],
+    terms: Int16Array,
+    coefficients: FloatArray,
+    parameter: Names,
+    *,
+    pretty: bool = False,
+    exact: bool = False,
+    conditions: Sequence[str] | None = None,
+) -> list[str]:
+    """Return models as text, the constant first; ``no model`` where the constant is NaN.
+
+    Parameters
+    ----------
+    shapes : sequence of Shape
+        The shapes that codes stand for.
+    terms : ndarray [n, T]
+        Codes; -1 = unused.
+    coefficients : ndarray [n, T + 1]
+        The constant, then one coefficient per term.
+    parameter, pretty, exact
+        As for `Models.formula`.
+    conditions : sequence of str
+        A factor of all pieces of each model, [n], such as ``[p < 8]``; None or empty = no factor.
+    """
+    if not len(terms):
+        return []
+    is_there = np.column_stack([coefficients[:, :1] != 0, terms >= 0])
+    signs = np.where(is_there, 1 + (coefficients < 0), 0)
+    signs[np.isnan(coefficients)] = 3
+    known = [*dict.fromkeys(conditions or ())]
+    places = {text: k for k, text in enumerate(known)}
+    of_row = np.array([places[text] for text in conditions or ()] or [0] * len(terms))
+    # Models of the same shapes and signs differ in numbers only, and there are few such kinds.
+    _, first, kind = np.unique(
+        _codes([of_row, *(terms.T.astype(np.int64) + 1), *signs.T]),
+        return_index=True,
+        return_inverse=True,
+    )
+    times = " " if pretty else " * "
+    spelled = {code: _shape_text(shapes[code], parameter, pretty, exact)
+               for code in np.unique(terms).tolist() if code >= 0}  # fmt: skip
+    forms = []
+    for k, (constant, *numbers), row in zip(
+        first.tolist(), coefficients[first].tolist(), terms[first].tolist(), strict=True
+    ):
+        pieces = [(constant, "")] if constant != 0 else []
+        pieces += [(n, spelled[code]) for n, code in zip(numbers, row, strict=True) if code >= 0]
+        if conditions and conditions[k]:
+            pieces = [(n, times.join(filter(None, (conditions[k], text)))) for n, text in pieces]
+        forms.append(_form_of_sum(pieces, times, exact=exact))
+    texts = ["no model"] * len(terms)
+    pattern = _codes([~np.isnan(coefficients[:, 0]), *is_there.T])
+    for code in np.unique(pattern).tolist():
+        rows = np.flatnonzero(pattern == code)
+        its = np.flatnonzero(is_there[rows[0]])
+        if math.isnan(coefficients[rows[0], 0]):
+            continue
+        sizes = [*zip(*np.abs(coefficients[rows[:, None], its]).T.tolist(), strict=True)]
+        numbers_of = sizes or [()] * len(rows)
+        for place, form, numbers in zip(
+            rows.tolist(), kind[rows].tolist(), numbers_of, strict=True
+        ):
+            texts[place] = forms[form] % numbers
+    return texts
+
+
+def _codes(columns: Sequence[npt.NDArray[np.integer]]) -> npt.NDArray[np.int64]:
+    """Return one number for each row of columns of numbers from 0."""
+    code, most = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        # Codes are counted anew before they exceed 64 bits.
+        if most * size > np.iinfo(np.int64).max:
+            distinct, code = np.unique(code, return_inverse=True)
+            most = len(distinct)
+        code, most = code * size + column, most * size
+    return code
+
+
+def sum_of_terms(pieces: Sequence[tuple[float, str]], *, pretty: bool = False) -> str:
+    """Return a sum of coefficients and terms as text, like `model_texts`; the constant has none."""
+    form = _form_of_sum(pieces, " " if pretty else " * ", exact=False)
+    return form % tuple(abs(number) for number, _ in pieces)
+
+
+def _shape_text(shape: Shape, parameter: Names, pretty: bool, exact: bool) -> str:
+    if isinstance(shape, Product):
+        return shape.text(parameter, pretty=pretty, exact=exact)
+    name = parameter if isinstance(parameter, str) else parameter[0]
+    return factor_text(shape, name, pretty=pretty, exact=exact)
+
+
+def _form_of_sum(pieces: Sequence[tuple[float, str]], times: str, *, exact: bool) -> str:
+    """Return a sum of coefficients and terms as text, with a place for each magnitude."""
+    if not pieces:
+        return "0"
+    text, place = "", "%r" if exact else "%.4g"
+    for number, shape in pieces:
+        sign = "-" if number < 0 else "+"
+        lead = (f" {sign} " if text else "-" * (number < 0)) + place
+        text += lead + (times + shape.replace("%", "%%") if shape else "")
+    return text
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,3 +442,115 @@ class Models(ModelColumns):
                 strict=True,
             )
         )
+
+
+Pieces = dict[Term | None, float]
+"""Coefficients of terms; None = the constant."""
+
+_AFTER = frozenset({BreakKind.STEP, BreakKind.LEAP, BreakKind.DROP})
+"""Kinds of breaks between two points: the law beyond holds after their place."""
+
+
+def _power(each: Break, power: Fraction, sign: int = 1) -> Pieces:
+    """Return ``(p / at) ** power``, with a sign, as the coefficient of a term."""
+    return {Term(power, 0): sign * each.at ** -float(power)}
+
+
+_SIDES: Mapping[BreakKind, tuple[Callable[[Break], Pieces], Callable[[Break], Pieces]]] = {
+    BreakKind.STEP: (lambda _: {}, lambda _: {None: 1.0}),
+    BreakKind.LEAP: (lambda _: {}, lambda each: {Term(each.exponent, each.log): 1.0}),
+    BreakKind.DROP: (lambda _: {None: 1.0}, lambda _: {}),
+    BreakKind.BEND: (lambda _: {None: 1.0}, lambda each: _power(each, each.exponent)),
+    BreakKind.ONSET: (lambda _: {}, lambda each: {**_power(each, Fraction(1)), None: -1.0}),
+    BreakKind.BEYOND: (lambda _: {}, lambda each: {**_power(each, Fraction(-1), -1), None: 1.0}),
+    BreakKind.CLIMB: (
+        lambda _: {},
+        lambda each: {Term(Fraction(0), 1): 1.0, None: -float(np.log2(each.at))},
+    ),
+    BreakKind.PLATEAU: (lambda each: _power(each, each.exponent), lambda _: {None: 1.0}),
+    BreakKind.FLOOR: (lambda each: _power(each, -each.exponent), lambda _: {None: 1.0}),
+}
+"""Terms before and beyond the place of a break; other breaks are gradual or have many places."""
+
+
+class ChangePoint(Struct, frozen=True):
+    """The two laws of one row.
+
+    Attributes
+    ----------
+    since : first point that follows the law beyond
+    law, before : formulas of the law beyond and of the earlier law
+    """
+
+    since: float
+    law: str
+    before: str
+
+
+def changes_since(models: Models) -> FloatArray:
+    """Return the first point that follows the law beyond a change point, [n].
+
+    It is 0 without a change point, and where fewer than `FEWEST_BEYOND` points lie beyond or fewer
+    than `FEWEST_BEFORE` before.
+    """
+    if models.points.ndim > 1:
+        return np.zeros(len(models))
+    place = np.array([*map(_place, models.shapes), -np.inf])
+    if not np.isfinite(place).any():
+        return models.since
+    # The last one of two breaks counts; a break without a single place hides it.
+    last = place[models.terms].max(axis=1)
+    gradual = np.isnan(place)[models.terms].any(axis=1)
+    found = np.searchsorted(models.points, np.nan_to_num(last, nan=0.0, neginf=0.0))
+    is_there = np.isfinite(last) & ~gradual & (found >= FEWEST_BEFORE)
+    is_there &= found <= len(models.points) - FEWEST_BEYOND
+    # A model that misses the values by much is not a law, with or without a break.
+    is_there &= models.spread <= MOST_OFF
+    since = models.points[np.minimum(found, len(models.points) - 1)]
+    return np.where(models.since > 0, models.since, np.where(is_there, since, 0.0))
+
+
+def change_point(
+    models: Models, row: int, parameter: str = "p", *, pretty: bool = False
+) -> ChangePoint | None:
+    """Return the two laws of a row; None without a change point."""
+    its = models.take([row])
+    since = float(changes_since(its)[0])
+    if not since:
+        return None
+
+    def text(pieces: Pieces) -> str:
+        ordered = sorted(pieces, key=lambda term: (term is not None, term and term.growth.order))
+        written = [term.text(parameter, pretty=pretty) if term else "" for term in ordered]
+        pairs = zip((pieces[term] for term in ordered), written, strict=True)
+        return sum_of_terms([pair for pair in pairs if pair[0]], pretty=pretty)
+
+    shapes = [models.shapes[code] if code >= 0 else None for code in its.terms[0].tolist()]
+    law = list(zip([None, *shapes], its.coefficients[0].tolist(), strict=True))
+    if not its.since[0]:
+        return ChangePoint(since, text(_sum(law, 1)), text(_sum(law, 0)))
+    code = int(its.before[0])
+    numbers = its.before_coefficients[0].tolist()
+    before = list(zip([None, models.shapes[code] if code >= 0 else None], numbers, strict=True))
+    return ChangePoint(since, text(_sum(law, 1)), text(_sum(before, 0)))
+
+
+def _sum(law: list[tuple[Shape | None, float]], side: int) -> Pieces:
+    """Return a law before (0) or beyond (1) its breaks, as coefficients of terms."""
+    total: Pieces = defaultdict(float)
+    for shape, number in law:
+        if isinstance(shape, Break):
+            for term, factor in _SIDES[shape.kind][side](shape).items():
+                total[term] += number * factor
+        else:
+            total[shape if isinstance(shape, Term) else None] += number
+    return total
+
+
+def _place(shape: Shape) -> float:
+    """Return the place of the break in a shape; -inf without a break, NaN without one place."""
+    if not isinstance(shape, Break):
+        return -np.inf if isinstance(shape, Term) else np.nan
+    if shape.kind not in _SIDES:
+        return np.nan
+    return float(np.nextafter(shape.at, np.inf)) if shape.kind in _AFTER else shape.at

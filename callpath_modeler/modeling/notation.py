@@ -21,7 +21,7 @@ from callpath_modeler.modeling.growth import (
     FunctionFactor,
     Growth,
 )
-from callpath_modeler.syntax import END, Cursor, ExpressionError, Token
+from callpath_modeler.support.expression import END, Cursor, ExpressionError, Token
 
 
 class GrowthSyntaxError(ExpressionError):

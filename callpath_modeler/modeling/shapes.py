@@ -15,10 +15,12 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Array, IntArray
-from callpath_modeler.modeling.breaks import Break, BreakKind, Breaks
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth, growth_values
 from callpath_modeler.modeling.products import (
+    Break,
+    BreakKind,
+    Breaks,
     Factor,
     Product,
     Shape,

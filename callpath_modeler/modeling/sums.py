@@ -35,8 +35,8 @@ from callpath_modeler.modeling.distributions import (
     scores,
 )
 from callpath_modeler.modeling.kernels import kernels
+from callpath_modeler.modeling.model_columns import LawsBeforeChange, ShapeTables
 from callpath_modeler.modeling.models import Models
-from callpath_modeler.modeling.predictive import LawsBeforeChange, ShapeTables
 from callpath_modeler.modeling.shapes import targets
 
 

@@ -28,8 +28,8 @@ from callpath_modeler.modeling.constants.limits import (
     MOST_TERMS_OF_SPACE,
 )
 from callpath_modeler.modeling.growth import Growth, exponential_text, raised
-from callpath_modeler.numerals import fraction_of
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import fraction_of
 
 ExponentLike = Fraction | int | float | str
 _HUGE = re.compile(r"[eE][-+]?[0-9_]{3,}")

@@ -12,12 +12,11 @@ import numpy as np
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
-from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.groups import MetricValues, RunLines, inclusive_values
 from callpath_modeler.profile.metric_formulas import Definition, Formula
-from callpath_modeler.profile.metric_values import MetricValues, RunLines, inclusive_values
 from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import (
     Parameter,
@@ -29,6 +28,7 @@ from callpath_modeler.profile.runs import (
     split_parameters,
 )
 from callpath_modeler.profile.schema import PROGRAM, Metric, Reduction, Region
+from callpath_modeler.support.front_ends import HtmlReprMixin
 from callpath_modeler.units import as_option, counted
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
-from callpath_modeler.expression import (
+from callpath_modeler.printable import shortened
+from callpath_modeler.support.expression import (
     ComparisonError,
     ExtremeNode,
     NameNode,
@@ -30,7 +31,6 @@ from callpath_modeler.expression import (
     parts_of,
     units_of,
 )
-from callpath_modeler.printable import shortened
 
 OPTION = "--define"
 """Name of the option in messages."""

@@ -1,4 +1,4 @@
-"""The lines of a view, and the check of their sum.
+"""The lines of a view, the check of their sum, and the hot path.
 
 Siblings share one line, "... 14 more", if they are small, too many or not selected. A single
 selected sibling gets its own line instead. Nothing is lost: the lines add up to the whole program,
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Codes, Costs, Rows
-from callpath_modeler.profile.views import View, ViewKind
+from callpath_modeler.profile.tree_views import View, ViewKind
 
 TOLERANCE = 1e-9
 """Largest rounding error of a sum, relative to the sum of absolute values."""
@@ -402,3 +402,51 @@ def _order(worth: FloatArray, nodes: Rows, selection: Selection) -> Rows:
         keys[-1] = -np.where(np.isneginf(keys[-1]) | np.isnan(keys[-1]), np.inf, keys[-1])
     order: Rows = np.lexsort([-key for key in keys])
     return order
+
+
+HOT = 0.5
+"""Smallest share of its parent's value that a node on the hot path has."""
+
+
+def hot_path(
+    view: View,
+    worth: Callable[[Rows], FloatArray],
+    start: int = ROOT,
+    part: float = HOT,
+    levels: int | None = None,
+) -> list[int]:
+    """Return the nodes of the hot path.
+
+    The path continues to the costliest child, if the child has at least `part` of its parent's
+    value.
+
+    Parameters
+    ----------
+    view : the view
+    worth : function from nodes [nodes] to their values [nodes]
+    start : parent of the first node; `ROOT` = start with the costliest root
+    part : smallest share of its parent's value that a node on the path has
+    levels : maximum length of the path; None = no limit. In a bottom-up view of a recursive
+        program, the path may be as long as the recursion is deep, with all call paths on every
+        level
+
+    Returns
+    -------
+    list of int
+        The nodes without `start`. Empty if no value is above zero.
+    """
+    path: list[int] = []
+    least = 0.0 if start == ROOT else part * float(worth(np.array([start]))[0])
+    node = start
+    while levels is None or len(path) < levels:
+        nodes = view.children(node) if node != ROOT else view.roots
+        if not len(nodes):
+            break
+        values = worth(nodes)
+        values = np.where(np.isnan(values), -np.inf, values)
+        best = int(np.argmax(values))
+        if not values[best] > 0 or values[best] < least:
+            break
+        node, least = int(nodes[best]), part * float(values[best])
+        path.append(node)
+    return path

@@ -33,7 +33,7 @@ from callpath_modeler.errors import UsageError, closest
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT, CallTree, without_site
 from callpath_modeler.profile.schema import PROGRAM, Region
-from callpath_modeler.syntax import ExpressionError
+from callpath_modeler.support.expression import ExpressionError
 
 _MOST_CHOICES, _LONGEST = 1000, 20_000
 """Maximum number of expansions of a segment with braces, and of their characters.

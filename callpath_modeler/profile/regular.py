@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
-from callpath_modeler.syntax import ExpressionError
+from callpath_modeler.support.expression import ExpressionError
 
 _MOST_STEPS = 2000
 """Places of an expression whose repetitions are written out."""

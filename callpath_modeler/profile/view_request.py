@@ -22,7 +22,7 @@ from callpath_modeler.profile.groups import Costs, Grouping, Rows
 from callpath_modeler.profile.outline import Opening, Selection
 from callpath_modeler.profile.pattern import find_one, match, short_name, unmatched
 from callpath_modeler.profile.schema import PROGRAM
-from callpath_modeler.profile.views import View, ViewKind
+from callpath_modeler.profile.tree_views import View, ViewKind
 
 CALLERS = 3
 """Default number of levels of a bottom-up view: a function and two levels of callers."""

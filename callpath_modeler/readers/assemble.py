@@ -13,34 +13,34 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from callpath_modeler.argument_checks import (
+from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import (
+    CallpathModelerError,
+    DataError,
+    InputError,
+    UsageError,
     check_choice,
     check_count,
     check_executor,
     check_type,
     parse_enum,
 )
-from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
-from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import CallpathModelerError, DataError, InputError, UsageError
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.coverage import coverage_findings, lost_findings
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Experiment, Scaling, unknown_metric
-from callpath_modeler.profile.metric_values import MetricValues, RunLines
-from callpath_modeler.profile.program import (
-    PROGRAM_KEY,
-    are_named_programs,
-    refuse_several_programs,
-)
+from callpath_modeler.profile.groups import MetricValues, RunLines
 from callpath_modeler.profile.runs import (
+    PROGRAM_KEY,
     SEVERAL,
     Run,
+    are_named_programs,
     case_findings,
     case_names,
     names_a_case,
     refuse_several_cases,
+    refuse_several_programs,
     split_parameters,
     varying_keys,
 )
@@ -50,30 +50,33 @@ from callpath_modeler.profile.scaling_kind import (
     recognise_scaling,
     with_scaling,
 )
-from callpath_modeler.profile.schema import (
-    Metric,
-    MetricStatus,
-    Reduction,
+from callpath_modeler.profile.schema import Metric, MetricStatus, Reduction
+from callpath_modeler.profile.unify import (
+    Unified,
+    coverage_findings,
+    lost_findings,
+    scatter_to_union,
+    unify,
 )
-from callpath_modeler.profile.unify import Unified, scatter_to_union, unify
-from callpath_modeler.readers.balances import BalanceRequest
 from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, RunSource
-from callpath_modeler.readers.columns import odd_names
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.parallel_reading import Outcome, Progress, read_files
 from callpath_modeler.readers.parameters import COLUMN, NOT_USED, Settled, settle_parameters
 from callpath_modeler.readers.process_groups import ProcessTimes
 from callpath_modeler.readers.process_selection import ProcessSelection
-from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.run_filter import keys_of_cases
-from callpath_modeler.readers.run_provenance import provenance_findings
-from callpath_modeler.readers.runs import (
+from callpath_modeler.readers.profile_runs import (
+    Outcome,
+    Progress,
     ReadRun,
+    read_files,
     read_process_times,
     read_run,
     reduction_of,
 )
-from callpath_modeler.stages import stage
+from callpath_modeler.readers.registry import Registry
+from callpath_modeler.readers.run_cases import keys_of_cases, provenance_findings
+from callpath_modeler.readers.threads import BalanceRequest
+from callpath_modeler.readers.tokens import odd_names
+from callpath_modeler.support.front_ends import stage
 from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
@@ -382,7 +385,7 @@ def _experiment_of(
 def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
     """Return runs with the keys of the metadata that tell cases apart, as `with_cases`."""
     if _may_be_of_several_cases(read):
-        from callpath_modeler.readers.cases import with_cases
+        from callpath_modeler.readers.run_cases import with_cases
 
         stated = options.parameter_sources.keys()
         read = with_cases(read, lambda runs: _points(runs, options), _excluded(options), stated)

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
-    from callpath_modeler.profile.metric_values import LineCosts
-    from callpath_modeler.profile.placement import Placement
-    from callpath_modeler.profile.schema import DeclaredMetric, Extent, Reduction
+    from callpath_modeler.profile.groups import LineCosts
+    from callpath_modeler.profile.schema import DeclaredMetric, Extent, Placement, Reduction
 
 API_VERSION = 1
 """Version of the contract; it increases with every change that breaks existing readers."""

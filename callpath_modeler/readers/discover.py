@@ -20,7 +20,7 @@ from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.base import Match, Reader
 from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.tokens import NUMBER, REPETITIONS
-from callpath_modeler.toml import MOST_PARTS, line_of_deep_key
+from callpath_modeler.support.toml import MOST_PARTS, line_of_deep_key
 
 MANIFEST = "runs.toml"
 """Name of a file that lists the runs of its directory, and their parameters."""

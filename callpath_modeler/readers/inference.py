@@ -24,8 +24,7 @@ from msgspec import Struct
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.runs import RunNumber
-from callpath_modeler.readers.columns import NumberColumn
-from callpath_modeler.readers.tokens import NameWord
+from callpath_modeler.readers.tokens import NameWord, NumberColumn
 from callpath_modeler.units import parameter_value
 
 

@@ -10,15 +10,13 @@ from msgspec import Struct
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError, nearest_or_all
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
 from callpath_modeler.profile.schema import Extent
-from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
-from callpath_modeler.readers.tokens import NameWord, word_of
-from callpath_modeler.units import counted
+from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
+from callpath_modeler.units import counted, decimal_of
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that profiles contain, each with the count that is its source."""

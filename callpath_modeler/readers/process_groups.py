@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
-from callpath_modeler.syntax import END, Cursor, ExpressionError
+from callpath_modeler.support.expression import END, Cursor, ExpressionError
 
 _TOKEN = re.compile(r"(?P<number>\d{1,15})|(?P<word>[A-Za-z]{1,10})|(?P<sign>[=!<>]=|[-+*/%()=<>])")
 _LONGEST = 500

@@ -19,13 +19,7 @@ from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Ar
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
-from callpath_modeler.profile.schema import (
-    DeclaredMetric,
-    Extent,
-    MetricStatus,
-    Reduction,
-    Region,
-)
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction, Region
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, Reduced, ThreadSource
 from callpath_modeler.readers.process_groups import ProcessTimes, RankCondition, groups_of_processes
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer

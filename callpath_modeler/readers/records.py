@@ -12,23 +12,91 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.schema import (
-    DeclaredMetric,
-    Extent,
-    Metric,
-    MetricStatus,
-    Reduction,
-)
+from callpath_modeler.profile.schema import DeclaredMetric, Extent, Metric, MetricStatus, Reduction
 from callpath_modeler.readers.base import Reduced, RunSource
-from callpath_modeler.readers.inclusive_detection import looks_inclusive, same_times
-from callpath_modeler.readers.paths import exclusive_of, tree_of
-from callpath_modeler.readers.titles import Title, is_processes, means_first, read_title
+from callpath_modeler.readers.paths import (
+    Title,
+    exclusive_of,
+    is_processes,
+    means_first,
+    read_title,
+    tree_of,
+)
 from callpath_modeler.readers.tokens import NameWord, word_of
-from callpath_modeler.units import parameter_value
+from callpath_modeler.support.input_limits import InputLimits, Work
+from callpath_modeler.units import counted, parameter_value
 
-_ROUNDING = 1e-9
+_CALLERS = 3
+_COMPARISONS = 6
+"""Fewest pairs of caller and run for a decision.
+
+Exclusive values of callers such as main are mostly small, so many large ones are not an accident.
+"""
+_ROUNDING = 1e-3
+"""Relative tolerance, because tools print few digits and take a little time themselves."""
+_AT_ONCE = 1 << 18
+"""Number of values that are compared together."""
+_SAME = 0.01
+"""Relative difference below which two functions have the same time, recorded twice."""
+
+
+def looks_inclusive(tree: CallTree, values: FloatArray) -> str:
+    """Return the reason why exclusive times look inclusive; "" = they look exclusive.
+
+    Parameters
+    ----------
+    tree : the call tree
+    values : [call paths, runs]; NaN = not measured
+    """
+    called = np.flatnonzero(tree.parent != ROOT)
+    calls, comparisons = np.zeros(len(tree), bool), 0
+    width = max(1, _AT_ONCE // max(1, len(tree)))
+    for first in range(0, values.shape[1], width):
+        measured = values[:, first : first + width]
+        own = np.nan_to_num(measured)
+        runs = own.shape[1]
+        bins = tree.parent[called, None] * runs + np.arange(runs)
+        sums = np.bincount(bins.ravel(), own[called].ravel(), minlength=own.size)
+        callees = sums.reshape(own.shape)
+        compared = (callees > 0) & ~np.isnan(measured)
+        if (own[compared] < callees[compared] * (1 - _ROUNDING)).any():
+            return ""
+        calls |= compared.any(axis=1)
+        comparisons += int(compared.sum())
+    callers = int(calls.sum())
+    if callers < _CALLERS or comparisons < _COMPARISONS:
+        return ""
+    return f"each of {callers} callers takes at least the time of its callees"
+
+
+def same_times(tree: CallTree, values: FloatArray) -> str:
+    """Return the reason why times seem to contain each other without being sums of callees.
+
+    Parameters
+    ----------
+    tree : the call tree
+    values : [call paths, runs]; NaN = not measured
+
+    Returns
+    -------
+    str
+        The number of functions that have the largest time in every run. They are either nested or
+        in a list without callers. "" = no such functions.
+    """
+    values = np.nan_to_num(values)
+    largest = values.max(axis=0, initial=0.0)
+    alike = (values >= (1 - _SAME) * largest).all(axis=1) & (largest > 0).all()
+    rows = np.flatnonzero(alike)
+    if len(rows) < _CALLERS or values.shape[1] < _CALLERS:
+        return ""
+    nested = bool((tree.end[rows[:-1]] > rows[1:]).all())
+    if (tree.parent != ROOT).any() and not nested:
+        return ""
+    return f"{counted(len(rows), 'function')} take the same, largest time in every run"
+
+
+_ROUNDING_OF_TABLES = 1e-9
 """Relative excess of callees over their caller that is not reported."""
 _FEW = 64
 """Largest number of rows that Python sorts faster than numpy."""
@@ -467,7 +535,7 @@ def _column(
         bound = np.zeros_like(exclusive)
     else:
         derived, total = exclusive_of(tree, tables[True])
-        bound = _ROUNDING * np.abs(tables[True])
+        bound = _ROUNDING_OF_TABLES * np.abs(tables[True])
         exclusive = tables.get(False, derived)
     if metric.additive:
         _clip(metric, exclusive, bound, notices)

@@ -16,8 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from callpath_modeler.errors import CallpathModelerError, InputError, PluginError, UsageError
-from callpath_modeler.program_path import OURS, EntryPoint, installed_entry_points
 from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader, Reader, SeriesReader
+from callpath_modeler.support.program_path import OURS, EntryPoint, installed_entry_points
 
 _REQUIRED = ("api_version", "name", "description", "suffixes", "match")
 

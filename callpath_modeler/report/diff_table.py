@@ -6,15 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from callpath_modeler.analysis.changed_causes import causes_of
 from callpath_modeler.analysis.changes import Changes
-from callpath_modeler.analysis.diff import ExperimentDifference, only_in_one
-from callpath_modeler.analysis.gates import Violation
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.analysis.difference import (
+    ExperimentDifference,
+    Violation,
+    causes_of,
+    only_in_one,
+)
 from callpath_modeler.arrays import IntArray
-from callpath_modeler.comparison import Compared
+from callpath_modeler.errors import check_type
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import Omission, omissions_json
+from callpath_modeler.report.outlined_view import unmatched_json
 from callpath_modeler.report.ranking_table import fit_settings
 from callpath_modeler.report.table_formats import (
     Cell,
@@ -23,7 +26,7 @@ from callpath_modeler.report.table_formats import (
     json_number,
     provenance,
 )
-from callpath_modeler.report.unmatched import unmatched_json
+from callpath_modeler.studies.comparison import Compared
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}
 """Names of the marks of changes."""

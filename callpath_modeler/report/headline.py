@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import deviation
-from callpath_modeler.analysis.excess import NOTICEABLE
+from callpath_modeler.analysis.answer import By
+from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.rank import By
-from callpath_modeler.analysis.trust import is_unknown
+from callpath_modeler.analysis.uncertain import deviation, is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.readers.titles import is_rate
-from callpath_modeler.report.change_points import from_text
+from callpath_modeler.readers.paths import is_rate
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.growths import model_range_texts
 from callpath_modeler.report.layout import TextStyle
-from callpath_modeler.report.measured_only import comparison_sentence
+from callpath_modeler.report.losses_text import comparison_sentence
+from callpath_modeler.report.model_formulas import from_text, model_range_texts
 from callpath_modeler.units import (
     counted,
     factor_text,
@@ -33,9 +31,8 @@ from callpath_modeler.units import (
 )
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.analysis.optimal_scale import ScalingOptimum
-    from callpath_modeler.analysis.rank import Ranking
+    from callpath_modeler.analysis.answer import Answer, Ranking
+    from callpath_modeler.analysis.scales import ScalingOptimum
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.modeling import Centre
 

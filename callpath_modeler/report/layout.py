@@ -1,4 +1,4 @@
-"""Text for people: its style, and tables that fit the terminal.
+"""Text for people: its style, tables that fit the terminal, lists, and commands that go on.
 
 Call paths are shortened, columns dropped, numbers kept.
 """
@@ -348,3 +348,77 @@ def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> s
     while tail and cell_len(tail) > room:  # characters that take two cells
         tail = tail[1:]
     return ellipsis + tail
+
+
+@dataclass(frozen=True, slots=True)
+class ListingEntry:
+    """Lines about one call path, or about something else to choose.
+
+    Attributes
+    ----------
+    lines : at least one line
+    choice : the chosen text, such as a call path; "" = it cannot be chosen, or it is a call path
+        of another experiment
+    """
+
+    lines: Sequence[Text]
+    choice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list, laid out for a width.
+
+    Attributes
+    ----------
+    head, foot : lines above and below
+    entries : in order
+    chosen : number of the entry that is selected first
+    """
+
+    head: Sequence[Text]
+    entries: Sequence[ListingEntry]
+    foot: Sequence[Text]
+    chosen: int = 0
+
+
+_WITH_EXCESS_WORK = frozenset({"rank", "show", "views", "report", "excess"})
+"""Commands that know expected costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The words of a command line, quoted for a shell.
+
+    Attributes
+    ----------
+    sources : the experiment
+    options : options that every command knows
+    before : options before the command
+    expected : option of expected costs, for commands with excess work
+    """
+
+    sources: str = "EXP"
+    options: str = ""
+    before: str = ""
+    expected: str = ""
+
+    def line(self, command: str, words: str = "") -> str:
+        """Return the command line of another command on the same experiment with the same options.
+
+        Parameters
+        ----------
+        command : name of the command
+        words : further arguments of that command
+        """
+        expected = self.expected if command in _WITH_EXCESS_WORK else ""
+        parts = ("cpmodel", self.before, command, self.sources, words, expected, self.options)
+        return " ".join(part for part in parts if part)
+
+    def hint(self, command: str, words: str = "") -> str:
+        """Return the command line as a proposal for the next step."""
+        return NEXT + self.line(command, words)
+
+
+EXPERIMENT, NEW = Invocation(), Invocation("NEW")
+"""Placeholders for an unknown experiment, and for the newer of two experiments."""

@@ -11,23 +11,23 @@ import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.node_values import Columns
+from callpath_modeler.analysis.pairing import Unmatched
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import Outline, OutlineLine, SumCheck, outline
+from callpath_modeler.profile.outline import Outline, OutlineLine, SumCheck, hot_path, outline
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.profile.tree_views import Flat, View, ViewKind, open_view
 from callpath_modeler.profile.view_request import ViewRequest, node_path
-from callpath_modeler.profile.views import Flat, View, ViewKind, open_view
-from callpath_modeler.report.column import chosen_cells, text_table
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
-from callpath_modeler.report.table_formats import Cell, Table, json_number
-from callpath_modeler.units import counted
+from callpath_modeler.report.table_formats import Cell, Table, chosen_cells, json_number, text_table
+from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.node_values import NodeAnswer
     from callpath_modeler.analysis.pair_forecast import ViewForecast
+
 
 NAMED = 60
 """Width of a call path in a sentence, in cells."""
@@ -325,3 +325,60 @@ def sum_check_text(
     if check.holds:
         return f"sum check: the lines add up to {whole}, {total}{rest}"
     return f"SUM CHECK FAILED: the lines add up to {counts}, not to {whole}, {total}: report this"
+
+
+_LISTED = 5
+"""Number of subtrees of a side that are listed."""
+
+
+def unmatched_lines(
+    parted: Unmatched,
+    tree: CallTree,
+    unit: str,
+    heading: Callable[[bool, str, str], str],
+    *,
+    style: TextStyle,
+) -> list[str]:
+    """Return the costliest subtrees of each side, those of the new side first.
+
+    Parameters
+    ----------
+    parted : the subtrees
+    tree : call tree of both sides
+    unit : unit of costs
+    heading : function that returns the heading of a side, from whether it is the new one, the
+        number of call paths, and their share
+    style : characters of text
+    """
+    lines = []
+    for is_new in (True, False):
+        mine = np.flatnonzero(parted.is_new == is_new)
+        if not len(mine):
+            continue
+        count, share = int(parted.callpaths[mine].sum()), float(parted.share[mine].sum())
+        lines.append(heading(is_new, counted(count, "call path"), percent(share)))
+        for place in mine[:_LISTED]:
+            cost = style.amount(float(parted.cost[place]), unit)
+            path = shorten(short_names(tree.names(int(parted.rows[place]))), NAMED)
+            lines.append(f"  {cost:>8}  {percent(float(parted.share[place])):>5}  {path}")
+        if len(mine) > _LISTED:
+            rest = percent(float(parted.share[mine[_LISTED:]].sum()))
+            lines.append(f"  ... and {len(mine) - _LISTED} more places, {rest}")
+    return lines
+
+
+def unmatched_json(
+    parted: Unmatched, tree: CallTree, sides: tuple[str, str]
+) -> list[dict[str, object]]:
+    """Return the subtrees as JSON; `sides` names the base and the new side."""
+    columns = (parted.rows, parted.is_new, parted.cost, parted.share, parted.callpaths)
+    return [
+        {
+            "callpath": tree.path(row),
+            "occurs": sides[is_new],
+            "cost": cost,
+            "share": json_number(share),
+            "callpaths": count,
+        }
+        for row, is_new, cost, share, count in zip(*(c.tolist() for c in columns), strict=True)
+    ]

@@ -9,34 +9,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.argument_checks import check_type
+from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.arrays import IntArray
+from callpath_modeler.errors import check_type
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.report.column import file_cells, file_units
-from callpath_modeler.report.pair_columns import pair_cells, pair_header
+from callpath_modeler.report.columns import (
+    calibration_header,
+    verdict_header,
+    verdicts_of,
+    verification_columns,
+    verification_header,
+)
+from callpath_modeler.report.losses_text import pair_cells, pair_header
 from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.table_formats import (
     Cell,
     RowColumns,
     Table,
+    file_cells,
+    file_units,
     json_number,
     provenance,
-)
-from callpath_modeler.report.verdicts import verdict_header, verdicts_of
-from callpath_modeler.report.verification import (
-    calibration_header,
-    verification_columns,
-    verification_header,
 )
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
-    from callpath_modeler.analysis.calibration import BandCalibration
-    from callpath_modeler.analysis.expectations.check import Check
-    from callpath_modeler.analysis.optimal_scale import ScalingOptimum
+    from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.run_time import RunTime
-    from callpath_modeler.analysis.verification import Verification
+    from callpath_modeler.analysis.scales import ScalingOptimum
+    from callpath_modeler.analysis.verification import BandCalibration, Verification
     from callpath_modeler.diagnostics import Finding
 
 
@@ -95,7 +96,7 @@ def ranking_table(
         If `ranking` is no ranking, `check` no check, or if there is no such row.
     """
     # Most rankings are without expectations and measurements, and views need none of their modules.
-    from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.verification import Verification
 
     check_type(ranking, Ranking, "ranking")

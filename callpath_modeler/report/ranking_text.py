@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.excess import no_excess
+from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.excess_work import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.rank import Ranking
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
@@ -20,14 +20,14 @@ from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.column import (
-    Column,
-    applying,
-    chosen_cells,
-    text_columns,
-    text_table,
+from callpath_modeler.report.columns import (
+    MODEL_NOTE,
+    share_texts,
+    verdict_note,
+    verdicts_of,
+    verification_cells,
+    verification_sentences,
 )
-from callpath_modeler.report.columns import MODEL_NOTE, share_texts
 from callpath_modeler.report.headline import (
     culprit,
     headline,
@@ -36,19 +36,30 @@ from callpath_modeler.report.headline import (
     sum_notes,
     turning_notes,
 )
-from callpath_modeler.report.invocation import EXPERIMENT, Invocation
-from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.measured_only import (
+from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
+from callpath_modeler.report.losses_text import (
     OVERLAP_NOTE,
     comparison_note,
+    pair_note,
+    pair_text_columns,
     scales_note,
 )
-from callpath_modeler.report.pair_columns import pair_note, pair_text_columns
-from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
-from callpath_modeler.report.table_formats import BLOCK, Table
-from callpath_modeler.report.value_columns import program_cells, with_lines_below
-from callpath_modeler.report.verdicts import verdict_note, verdicts_of
-from callpath_modeler.report.verification import verification_cells, verification_sentences
+from callpath_modeler.report.ranking_columns import (
+    AFTER_PAIRS,
+    BEFORE_PAIRS,
+    RankedRows,
+    program_cells,
+    with_lines_below,
+)
+from callpath_modeler.report.table_formats import (
+    BLOCK,
+    Column,
+    Table,
+    applying,
+    chosen_cells,
+    text_columns,
+    text_table,
+)
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -59,7 +70,7 @@ from callpath_modeler.units import (
 )
 
 if TYPE_CHECKING:
-    from callpath_modeler.analysis.expectations.check import Check
+    from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.verification import Verification
 
 _GREY = "dim"

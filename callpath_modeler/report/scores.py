@@ -8,15 +8,13 @@ from pathlib import Path
 import numpy as np
 from rich.text import Text
 
-from callpath_modeler.analysis.calibration import BandCalibration
-from callpath_modeler.analysis.trust import marks_text
-from callpath_modeler.analysis.verification import FROM
-from callpath_modeler.history.prediction_scores import MarkScore, Scoreboard, ScoredPrediction
+from callpath_modeler.analysis.uncertain import marks_text
+from callpath_modeler.analysis.verification import FROM, BandCalibration
+from callpath_modeler.history.predictions import MarkScore, Scoreboard, ScoredPrediction
 from callpath_modeler.printable import shell_word
-from callpath_modeler.report.columns import amount_text, band_text
+from callpath_modeler.report.columns import amount_text, band_text, calibration_header
 from callpath_modeler.report.layout import TextColumn, TextStyle, table
 from callpath_modeler.report.table_formats import Cell, Table, json_number
-from callpath_modeler.report.verification import calibration_header
 from callpath_modeler.units import (
     counted,
     parameter_value,

@@ -34,11 +34,11 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
+from callpath_modeler.readers.profile_runs import read_runs
 from callpath_modeler.readers.reductions import OF_THE_FIRST
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.runs import read_runs
 from callpath_modeler.readers.tokens import REPETITIONS
-from callpath_modeler.testing import damage
+from callpath_modeler.testing import checks as damage
 from callpath_modeler.testing.checks import (
     CLOSE,
     check_call_sites,

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.analysis.pair_forecast import PairForecast
-from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.tui import keys, panes
-from callpath_modeler.tui.background import IsWanted
-from callpath_modeler.tui.bookmark_list import BookmarkList
-from callpath_modeler.tui.screens import Panel
+from callpath_modeler.profile.tree_views import ViewKind
+from callpath_modeler.tui import panes
+from callpath_modeler.tui import session as keys
+from callpath_modeler.tui.choices import BookmarkList
 from callpath_modeler.tui.services import CommandAnswer
 from callpath_modeler.tui.value_keys import ValueKeys
-from callpath_modeler.tui.widgets import Pane, Prompt
+from callpath_modeler.tui.widgets import IsWanted, Pane, Panel, Prompt
 from callpath_modeler.units import counted
 
 _COPIED = 80

@@ -17,18 +17,17 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from callpath_modeler.analysis.answer import Answer
-from callpath_modeler.analysis.bands import basis_of
+from callpath_modeler.analysis.uncertain import basis_of
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.tui import keys, panes
-from callpath_modeler.tui.background import Background, IsWanted
-from callpath_modeler.tui.bookmark_list import Bookmarks
+from callpath_modeler.profile.tree_views import ViewKind
+from callpath_modeler.tui import panes
+from callpath_modeler.tui import session as keys
+from callpath_modeler.tui.choices import Bookmarks
 from callpath_modeler.tui.panes import PaneText
-from callpath_modeler.tui.screens import Note
 from callpath_modeler.tui.services import BrowserServices
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.tree_table import TreeTable
-from callpath_modeler.tui.widgets import Pane, Prompt
+from callpath_modeler.tui.widgets import Background, IsWanted, Note, Pane, Prompt
 
 AT_ONCE = 3_000
 """Number of call paths up to which predictions with bands are made before a key is answered."""

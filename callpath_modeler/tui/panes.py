@@ -16,19 +16,19 @@ from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.pair_forecast import PairForecast
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten, wrap
-from callpath_modeler.report.measured_only import excess_symbol, wanted
+from callpath_modeler.report.losses_text import excess_symbol, wanted
 from callpath_modeler.report.node import FormulaNodeReport, NodeReport
 from callpath_modeler.report.outlined_view import short_names
-from callpath_modeler.report.source_text import SourceFiles
+from callpath_modeler.tui.services import SourceFiles
 from callpath_modeler.tui.session import Session
 from callpath_modeler.units import counted, parameter_value, percent, setting_text
 
 if TYPE_CHECKING:
-    from callpath_modeler.report.difference_node import DifferenceReport
+    from callpath_modeler.report.difference_view import DifferenceReport
 
     AnyReport = NodeReport | DifferenceReport
     """Description of a node in one experiment, or in two."""
@@ -158,7 +158,7 @@ def _pair_answer(forecast: PairForecast, target: float, *, style: TextStyle) -> 
     if forecast.target != target:
         return ["working …"]
     # One experiment needs none of the modules that compare two.
-    from callpath_modeler.report.diff import known_by, total_texts
+    from callpath_modeler.report.diff_text import known_by, total_texts
 
     found, parts = forecast.found[0], list[str]()
     for changes in found.answers:
@@ -206,7 +206,7 @@ def report_of(session: Session, *, style: TextStyle = DEFAULT_STYLE) -> AnyRepor
     nodes, forecast = session.outline.line(session.cursor).nodes, session.forecast
     if isinstance(forecast, PairForecast):
         # The comparison of experiments needs many modules, and one experiment none of them.
-        from callpath_modeler.report.difference_node import DifferenceReport
+        from callpath_modeler.report.difference_view import DifferenceReport
 
         return DifferenceReport(forecast, session.view, nodes, session.leads_inclusive, style)
     kind = NodeReport if forecast.fitted.formula is None else FormulaNodeReport

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,183 @@ from callpath_modeler.analysis.pair_forecast import NodeDifferences, ViewForecas
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Costs, Rows
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import SHARED, Opening, Outline, Selection, SumCheck, outline
-from callpath_modeler.profile.view_request import ViewRequest, columns_kept_by, node_path
-from callpath_modeler.profile.views import View, ViewKind, open_view
-from callpath_modeler.tui.search import SearchHits
-from callpath_modeler.tui.tree_cursor import TreeCursor
+from callpath_modeler.profile.outline import (
+    SHARED,
+    Opening,
+    Outline,
+    Selection,
+    SumCheck,
+    hot_path,
+    outline,
+)
+from callpath_modeler.profile.tree_views import View, ViewKind, open_view
+from callpath_modeler.profile.view_request import ALL_BELOW, ViewRequest, columns_kept_by, node_path
+
+
+@dataclass(slots=True)
+class SearchHits:
+    """Nodes that a search found, the costliest first.
+
+    Attributes
+    ----------
+    text : the text; "" = no search
+    nodes : the nodes
+    at : number of the present hit
+    """
+
+    text: str = ""
+    nodes: Rows = field(default_factory=lambda: np.empty(0, np.intp))
+    at: int = 0
+
+    def go(self, step: int) -> int:
+        """Advance by `step`, from the last hit to the first, and return the node."""
+        self.at = (self.at + step) % len(self.nodes)
+        return int(self.nodes[self.at])
+
+    def number(self, node: int) -> int:
+        """Return the number of a hit, from 1; 0 = the node is none."""
+        found = np.flatnonzero(self.nodes == node)
+        return int(found[0]) + 1 if len(found) else 0
+
+    def part(self, name: str) -> tuple[int, int]:
+        """Return the start and the end of the first match in a name; (0, 0) = no match."""
+        lower = name.casefold()
+        start = lower.find(self.text.casefold()) if self.text else -1
+        if start < 0:
+            return 0, 0
+        # The lower case of some letters is longer than the letters.
+        return (start, start + len(self.text)) if len(lower) == len(name) else (0, len(name))
+
+
+def search_view(
+    view: View,
+    text: str,
+    start: int,
+    decides: Costs,
+    *,
+    inclusive: bool,
+    chains: Mapping[int, Sequence[str]],
+) -> SearchHits:
+    """Return the nodes whose name contains a text: call paths, or functions at the top of the view.
+
+    Parameters
+    ----------
+    view : the view
+    text : text in any case
+    start : in the top-down view, search below this node; `ROOT` = everywhere
+    decides, inclusive : the column that orders the nodes
+    chains : names of folded call paths, which also match, by the call path below them
+    """
+    tree, typed, text = view.tree, text, text.casefold()
+    if view.kind is ViewKind.TOP_DOWN:
+
+        def contains(name: str) -> bool:
+            return text in name.casefold()
+
+        named = np.array([contains(region.name) for region in tree.regions], bool)
+        matches = named[tree.region] if len(tree) else np.empty(0, bool)
+        matches[[row for row, names in chains.items() if any(map(contains, names))]] = True
+        nodes = np.flatnonzero(matches)
+        if start != ROOT:
+            nodes = nodes[(nodes >= start) & (nodes < tree.end[start])]
+    else:
+        known = [n for n in view.roots.tolist() if text in view.name(n).casefold()]
+        nodes = np.array(known, np.intp)
+    if not len(nodes):
+        return SearchHits()
+    cost = view.values(nodes, decides)[1 if inclusive else 0][:, 0]
+    order = np.argsort(-np.nan_to_num(cost, nan=-1.0), kind="stable")
+    return SearchHits(typed, nodes[order])
+
+
+@dataclass(slots=True, eq=False)
+class TreeCursor:
+    """Position in one of the views.
+
+    Attributes
+    ----------
+    view : the view
+    told : nodes that were opened or closed
+    zooms : nodes that were zoomed into; the last is the top node
+    node : the node under the cursor; `SHARED` = siblings that share a line below `above`
+    above : the node above it
+    """
+
+    view: View
+    told: dict[int, Opening] = field(default_factory=dict)
+    zooms: list[int] = field(default_factory=list)
+    node: int = ROOT
+    above: int = ROOT
+
+    @property
+    def start(self) -> int:
+        """The top node of the view."""
+        return self.zooms[-1] if self.zooms else ROOT
+
+    def openings(self) -> dict[int, Opening]:
+        """Return the open nodes, relative to the top node."""
+        told, start = self.told, self.start
+        if start != ROOT and start not in told and self.opens_below(start):
+            return {**told, start: Opening.ALL}
+        return dict(told)
+
+    def opens_below(self, node: int) -> bool:
+        """Return whether a node is open because a node above it is open with its whole subtree."""
+        told, node = self.told, self.view.parent(node)
+        while node != ROOT:
+            if node in told:
+                return told[node] is Opening.ALL
+            node = self.view.parent(node)
+        return False
+
+    def open(self, node: int) -> None:
+        """Open a node; with its subtree if it was closed within an open subtree."""
+        told = self.told
+        if self.opens_below(node):
+            told.pop(node, None)
+        elif told.get(node) is not Opening.ALL:
+            told[node] = Opening.OPEN
+
+    def close(self, node: int) -> None:
+        """Close a node."""
+        if self.opens_below(node):
+            self.told[node] = Opening.CLOSED
+        else:
+            self.told.pop(node, None)
+
+    def forget_below(self, top: int) -> None:
+        """Forget openings of a node and its subtree."""
+        told = self.told
+        for node in list(told):
+            above = node
+            while above not in {top, ROOT}:
+                above = self.view.parent(above)
+            if above == top:
+                del told[node]
+
+    def in_words(self, outline: Outline) -> tuple[list[str], list[str]]:
+        """Return the paths of open nodes, and of nodes that are closed within an open subtree."""
+        told, view = self.openings(), self.view
+        opened, closed = [], []
+        nodes, is_open = outline.nodes, outline.is_open
+        has_open_child = np.zeros(len(nodes), bool)
+        trail: list[int] = []
+        for place, depth in enumerate(outline.depth.tolist()):
+            del trail[depth:]
+            if is_open[place] and trail:
+                has_open_child[trail[-1]] = True
+            trail.append(place)
+        for place in np.flatnonzero(nodes != SHARED).tolist():
+            node = int(nodes[place])
+            opening = told.get(node)
+            if opening is Opening.ALL:
+                opened.append(node_path(view, node, short=True) + ALL_BELOW)
+            elif opening is Opening.CLOSED and self.opens_below(node):
+                closed.append(node_path(view, node, short=True))
+            elif is_open[place] and not has_open_child[place] and not self.opens_below(node):
+                opened.append(node_path(view, node, short=True))
+        return opened, closed
+
 
 SHARE_HIDDEN = 0.01
 """Nodes with a smaller share of the total are hidden at first."""

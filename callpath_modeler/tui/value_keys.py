@@ -10,22 +10,22 @@ from typing import TypeVar
 import numpy as np
 
 from callpath_modeler.analysis.answer import Answer
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import (
     PairForecast,
     PairInputs,
     ViewForecast,
     values_at,
 )
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.headline import at_text
-from callpath_modeler.report.measured_only import wanted
-from callpath_modeler.tui.background import IsWanted
+from callpath_modeler.report.losses_text import wanted
+from callpath_modeler.tui.choices import MetricList, MetricTotal, metric_total
 from callpath_modeler.tui.frame import BrowserFrame
-from callpath_modeler.tui.metrics import MetricList, MetricTotal, metric_total
 from callpath_modeler.tui.services import BrowserServices
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast, State
+from callpath_modeler.tui.widgets import IsWanted
 
 _Made = TypeVar("_Made")
 

@@ -27,7 +27,7 @@ import callpath_modeler
 from build_site import BESIDE
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.diagnostics.template import FindingKind
+from callpath_modeler.diagnostics.findings_of_profiles import FindingKind
 from command_tree import ROOT, CommandText, command_texts
 from man_pages import escaped, man_page
 from reference_pages import NAMES, pages

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 import callpath_modeler
+from callpath_modeler.cli.explain import INTRODUCTION
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.report.explanation import INTRODUCTION
 from command_tree import CommandText, command_texts
 
 NAMES = {

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from callpath_modeler.numerals import decimal_of, whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
+from callpath_modeler.units import decimal_of, whole_of
 from cpmodel_caliper.contents import (
     FRAMES,
     FUNCTIONS,

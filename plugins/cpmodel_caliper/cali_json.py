@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.readers.json_text import json_value
+from callpath_modeler.support.input_limits import json_value
+from callpath_modeler.units import decimal_of
 from cpmodel_caliper.contents import (
     FUNCTIONS,
     LABELS,

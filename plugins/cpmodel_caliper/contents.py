@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from callpath_modeler.numerals import whole_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
+from callpath_modeler.units import whole_of
 
 MAGIC = "__rec="
 """Beginning of every line of a `.cali` file."""

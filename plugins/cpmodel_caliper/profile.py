@@ -12,36 +12,39 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.input_limits import InputLimits, Work
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
-from callpath_modeler.profile.metric_values import LineCosts
-from callpath_modeler.profile.placement import Placement
+from callpath_modeler.profile.groups import LineCosts
 from callpath_modeler.profile.schema import (
     COMPUTED,
     PROGRAM,
     DeclaredMetric,
     Extent,
     MetricStatus,
+    Placement,
     Reduction,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.noticed import Noticed
 from callpath_modeler.readers.paths import exclusive_of, tree_of_nodes
 from callpath_modeler.readers.reductions import (
     Columns,
     Fold,
+    Noticed,
     imbalance,
     is_plain,
     statistic,
     statistic_of_present,
 )
 from callpath_modeler.readers.threads import note_others, run_time_metric
+from callpath_modeler.support.input_limits import InputLimits, Work
+from callpath_modeler.units import decimal_of
 from cpmodel_caliper.contents import Contents, SourcePlace
-from cpmodel_caliper.metrics import Stored, stored_metrics
-from cpmodel_caliper.processes import processes_of_averages
-from cpmodel_caliper.record_locations import RecordLocations
-from cpmodel_caliper.slowest_process import ProcessMaxima
+from cpmodel_caliper.metrics import (
+    ProcessMaxima,
+    RecordLocations,
+    Stored,
+    processes_of_averages,
+    stored_metrics,
+)
 
 _PROCESSES = ("mpi.world.size", "jobsize", "num_procs", "numprocs", "mpi.size")
 _THREADS = ("threads", "num_threads", "numthreads", "omp_num_threads", "omp.num_threads")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
-from cpmodel_commspec.partners import grids, rank_digits
+from cpmodel_commspec.expressions import grids, rank_digits
 
 
 @dataclass(frozen=True, slots=True)

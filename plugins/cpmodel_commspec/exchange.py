@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_commspec import collectives
 from cpmodel_commspec.collectives import NAMES
 from cpmodel_commspec.computation import Computation, Share
-from cpmodel_commspec.expressions import RANK, Expression, size_of
+from cpmodel_commspec.expressions import RANK, Expression, Relation, size_of
 from cpmodel_commspec.operations import COLLECTIVES, Half, Kind, Mode, Shape
-from cpmodel_commspec.partners import Relation
 from cpmodel_commspec.specification import Loop, Specification, Step, walk
 
 _SCHEMA = 3

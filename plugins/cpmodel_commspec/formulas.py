@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from cpmodel_commspec.conditions import Condition, Interval
-from cpmodel_commspec.expressions import RANK, Expression
-from cpmodel_commspec.partners import Partner, Relation
+from cpmodel_commspec.expressions import RANK, Expression, Partner, Relation
 
 _LOOP_VARIABLES = "ijkmnuvwxyz"
 

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_commspec.computation import Computation
-from cpmodel_commspec.expressions import Expression, size_of
+from cpmodel_commspec.expressions import Expression, Partner, size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Shape
-from cpmodel_commspec.partners import Partner
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, tag="step"):

@@ -21,8 +21,8 @@ from cpmodel_commspec import expressions
 from cpmodel_commspec.collective_messages import ALGORITHMS, Message, Round, batches, unequal_rounds
 from cpmodel_commspec.collectives import Form, member_size
 from cpmodel_commspec.computation import Computation, Share
+from cpmodel_commspec.expressions import choose
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Communicator, Half, Kind, Mode, Shape
-from cpmodel_commspec.partners import choose
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
 _LARGEST = 2**48

@@ -15,7 +15,7 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.metric_values import MetricValues as Column
+from callpath_modeler.profile.groups import MetricValues as Column
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.units import as_option, counted

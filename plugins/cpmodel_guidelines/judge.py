@@ -1,6 +1,6 @@
 """Verdicts on checks, as functions of arrays.
 
-Logarithms of times are compared, as in `callpath_modeler.analysis.two_samples`. For measured
+Logarithms of times are compared, as in `callpath_modeler.analysis.changes`. For measured
 checks, `statistics` limits the error rate. For predicted checks, the share of false violations is
 limited for each kind of guideline (Benjamini and Hochberg 1995). A guideline holds if the whole
 interval is below the tolerance.
@@ -15,14 +15,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.measured import Sample
-from callpath_modeler.analysis.two_samples import (
+from callpath_modeler.analysis.changes import (
     SampleComparison,
     compare_bands,
     compare_samples,
     false_discovery_rate,
 )
+from callpath_modeler.analysis.measured import Sample
+from callpath_modeler.analysis.uncertain import Band, propagate_errors
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
 from cpmodel_guidelines.benchmark import Estimates

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from callpath_modeler.errors import UsageError, nearest_or_all
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell as TableCell
 from callpath_modeler.report.table_formats import Table, findings_json
-from callpath_modeler.units import counted, parameter_value
+from callpath_modeler.units import counted, decimal_of, parameter_value
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
 from cpmodel_guidelines.statistics.repetition_count import (
     CRITERIA,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from callpath_modeler.errors import UsageError, nearest_or_all
-from callpath_modeler.syntax import END, Cursor, ExpressionError
+from callpath_modeler.support.expression import END, Cursor, ExpressionError
 from cpmodel_guidelines.functions import COLLECTIVES, canonical
 
 PAPERS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from callpath_modeler.report.junit import CaseStatus, JUnitCase
+from callpath_modeler.report.test_reports import CaseStatus, JUnitCase
 from callpath_modeler.units import as_option, counted, percent, setting_text, signed_percent
 from cpmodel_guidelines.answer import Judged, Row, VerdictTally, Verification
 from cpmodel_guidelines.campaigns.campaign import Campaign
@@ -16,7 +16,7 @@ from cpmodel_guidelines.changes.comparison import (
     VerdictChange,
 )
 from cpmodel_guidelines.judge import GuidelineVerdict
-from cpmodel_guidelines.matrix import Matrix, MatrixRow, published_matrices
+from cpmodel_guidelines.matrix_content import Matrix, MatrixRow, published_matrices
 from cpmodel_guidelines.published import PublishedCheck
 
 KIND = "guideline"

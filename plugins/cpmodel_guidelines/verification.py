@@ -8,12 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from callpath_modeler.analysis.two_samples import SampleComparison
+from callpath_modeler.analysis.changes import SampleComparison
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.pipeline import FitOptions
-from callpath_modeler.question import findings_at
+from callpath_modeler.studies.pipeline import FitOptions
+from callpath_modeler.studies.question import findings_at
 from cpmodel_guidelines.answer import (
     BETWEEN,
     COMPOSED,
@@ -22,12 +22,21 @@ from cpmodel_guidelines.answer import (
     PREDICTED,
     Judged,
     Method,
+    PotentialSavings,
     Row,
     Verification,
     tallies,
 )
 from cpmodel_guidelines.benchmark import Benchmark, Estimates
-from cpmodel_guidelines.checks import Finder, Group, GuidelineCheck, MissingFunctions, places_of
+from cpmodel_guidelines.checks import (
+    Finder,
+    FunctionAtSetting,
+    Group,
+    GuidelineCheck,
+    MissingFunctions,
+    Setting,
+    places_of,
+)
 from cpmodel_guidelines.judge import (
     NO_TIME,
     GuidelineVerdict,
@@ -39,10 +48,14 @@ from cpmodel_guidelines.judge import (
     measured,
     predicted,
 )
-from cpmodel_guidelines.measured_checks import MeasuredSides, MeasuredVerdicts, judge_measured
-from cpmodel_guidelines.message_sizes import FunctionAtSetting, Setting
-from cpmodel_guidelines.potential_savings import PotentialSavings
-from cpmodel_guidelines.prediction import Predictor, predictor_if_any, predictor_of
+from cpmodel_guidelines.prediction import (
+    MeasuredSides,
+    MeasuredVerdicts,
+    Predictor,
+    judge_measured,
+    predictor_if_any,
+    predictor_of,
+)
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
 
 _KINDS = tuple(GuidelineKind)

@@ -11,9 +11,9 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of, whole_of
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.units import decimal_of, whole_of
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import Contexts
 from cpmodel_hpctoolkit.names import UNKNOWN_PROCEDURE, function_region, loop_region

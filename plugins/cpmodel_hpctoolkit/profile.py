@@ -14,12 +14,16 @@ from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.metric_values import LineCosts
-from callpath_modeler.profile.placement import Placement
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
+from callpath_modeler.profile.groups import LineCosts
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    MetricStatus,
+    Placement,
+    Reduction,
+)
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.noticed import Noticed
-from callpath_modeler.readers.reductions import Columns, Fold
+from callpath_modeler.readers.reductions import Columns, Fold, Noticed
 from callpath_modeler.readers.threads import (
     no_threads,
     note_others,
@@ -29,8 +33,7 @@ from callpath_modeler.readers.threads import (
 )
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
 from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
-from cpmodel_hpctoolkit.locations import Location, LocationSet
-from cpmodel_hpctoolkit.metrics import Measure, StoredMetric, declare
+from cpmodel_hpctoolkit.names import Location, LocationSet, Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import Column, clear, reduce_processes
 
 _PRINTED = 1e-4

@@ -10,9 +10,8 @@ import numpy as np
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Reduced
-from callpath_modeler.readers.noticed import Noticed
-from callpath_modeler.readers.reductions import Fold, statistic_of_present
-from cpmodel_hpctoolkit.locations import Location, Processes
+from callpath_modeler.readers.reductions import Fold, Noticed, statistic_of_present
+from cpmodel_hpctoolkit.names import Location, Processes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,8 +19,7 @@ from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
 from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
 from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_experiment
-from cpmodel_hpctoolkit.locations import Location, LocationSet
-from cpmodel_hpctoolkit.metrics import Measure
+from cpmodel_hpctoolkit.names import Location, LocationSet, Measure
 from cpmodel_hpctoolkit.profile import Exclusive
 from cpmodel_hpctoolkit.reduce import Column
 

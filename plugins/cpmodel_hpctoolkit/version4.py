@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -15,13 +16,11 @@ from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
-from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
+from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile, Profile, ProfileFile, ProfileValues
 from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse, distinct_of
-from cpmodel_hpctoolkit.locations import Location, LocationSet
 from cpmodel_hpctoolkit.meta import Meta, read_meta
-from cpmodel_hpctoolkit.metrics import Measure
+from cpmodel_hpctoolkit.names import Location, LocationSet, Measure
 from cpmodel_hpctoolkit.profile import Exclusive
-from cpmodel_hpctoolkit.profiles import Profile, ProfileFile, ProfileValues
 from cpmodel_hpctoolkit.reduce import Column
 
 _OWN, _ALL = "function", "execution"
@@ -56,8 +55,6 @@ def verify(directory: Path) -> list[Agreement]:
     InputError
         If one of its files is missing or damaged.
     """
-    from cpmodel_hpctoolkit.transposed import compare
-
     if not (directory / "cct.db").is_file():
         raise InputError(f"{directory}: cct.db is missing", hint=COPY_IT_AGAIN)
     meta = read_meta(directory / "meta.db")
@@ -228,3 +225,97 @@ def _tables(meta: Meta, collapsed: Collapsed, nested: BoolArray) -> tuple[Int64A
     own[meta.ids[collapsed.node]] = collapsed.row[collapsed.node]
     above[meta.ids[nested]] = collapsed.above[nested]
     return own, above
+
+
+_SECTION = struct.Struct("<Q")
+_TABLE = struct.Struct("<QLB")
+_VALUE = np.dtype([("profile", "<u4"), ("value", "<f8")])
+_INDEX = np.dtype([("metric", "<u2"), ("start", "<u8")])
+_CONTEXT = np.dtype(
+    {
+        "names": ["n_values", "values", "n_metrics", "index"],
+        "formats": ["<u8", "<u8", "<u2", "<u8"],
+        "offsets": [0, 8, 16, 24],
+        "itemsize": 32,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Values of threads; columns [values].
+
+    Attributes
+    ----------
+    place : context and profile as one number
+    metric : number of the metric in a scope
+    value : measured value
+    """
+
+    place: Int64Array
+    metric: Int64Array
+    value: FloatArray
+
+
+def compare(meta: Meta, profiles: ProfileFile, file: BinaryFile) -> list[Agreement]:
+    """Return the comparison of every value of a thread in `profile.db` with `cct.db`, an open file.
+
+    Raises
+    ------
+    InputError
+        If one of the files is damaged.
+    """
+    file.check_header(b"ctxt", b"__ctx.db")
+    transposed = _transposed(file)
+    found = []
+    for metric in meta.metrics:
+        counts = [_count(profiles, transposed, scope) for scope in metric.in_profile.values()]
+        compared, differing = (sum(column) for column in zip(*counts, strict=True))
+        found.append(Agreement(metric.name, compared, differing))
+    return found
+
+
+def _count(profiles: ProfileFile, transposed: _Cells, metric: int) -> tuple[int, int]:
+    """Return the number of values of a metric in both files, and how many differ or are missing."""
+    places, values = [np.empty(0, np.int64)], [np.empty(0)]
+    for number, profile in zip(profiles.numbers, profiles.profiles, strict=True):
+        of_profile = profiles.read(profile, metric)
+        places.append(of_profile.contexts << 32 | number)
+        values.append(of_profile.values)
+    chosen = transposed.metric == metric
+    theirs, their_values = transposed.place[chosen], transposed.value[chosen]
+    ours, our_values = np.concatenate(places), np.concatenate(values)
+    both, mine, other = np.intersect1d(ours, theirs, return_indices=True)
+    total = len(ours) + len(theirs) - len(both)
+    equal = np.count_nonzero(our_values[mine] == their_values[other])
+    return total, total - int(equal)
+
+
+def _transposed(file: BinaryFile) -> _Cells:
+    blocks = list(_blocks(file))
+    if not blocks:
+        return _Cells(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    places, metrics, values = (np.concatenate(column) for column in zip(*blocks, strict=True))
+    return _Cells(places, metrics, values)
+
+
+def _blocks(
+    file: BinaryFile,
+) -> Iterator[tuple[Int64Array, Int64Array, FloatArray]]:
+    """Yield the place, metric and value of the stored values of each context."""
+    (table,) = file.unpack(_SECTION, 24, "the section table")
+    first, count, size = file.unpack(_TABLE, table, "the contexts")
+    if size < _CONTEXT.itemsize:
+        file.refuse(table, f"contexts of {size} bytes")
+    rows = np.frombuffer(file.read(first, count * size, "the table of contexts"), np.uint8)
+    contexts = rows.reshape(count, size)[:, : _CONTEXT.itemsize].copy().view(_CONTEXT)[:, 0]
+    for context in np.flatnonzero(contexts["n_values"]).tolist():
+        n_values, at, n_metrics, index_at = contexts[context].tolist()
+        stored = file.array(_VALUE, at, n_values, "the values of a context")
+        index = file.array(_INDEX, index_at, n_metrics, "the metrics of a context")
+        starts = np.append(index["start"], n_values)
+        if np.any(starts[1:] < starts[:-1]) or starts[0] != 0:
+            file.refuse(index_at, "the index of metrics is not ascending")
+        metric = np.repeat(index["metric"].astype(np.int64), np.diff(starts).astype(np.int64))
+        place = np.int64(context) << 32 | stored["profile"].astype(np.int64)
+        yield place, metric, stored["value"].astype(np.float64)

@@ -13,19 +13,19 @@ from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
     Metric,
     MetricStatus,
+    Placement,
     Reduction,
     base_unit,
 )
-from callpath_modeler.readers.balances import GroupSums
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.readers.threads import (
+    GroupSums,
     fold_of,
     no_threads,
     note_others,
@@ -42,10 +42,7 @@ from cpmodel_otf2.definitions import (
 )
 from cpmodel_otf2.events import EventSource
 from cpmodel_otf2.paths import OUTSIDE, PathTable
-from cpmodel_otf2.replay import Replay
-from cpmodel_otf2.replay_totals import ReplayTotals
-from cpmodel_otf2.samples import Counters, is_cost
-from cpmodel_otf2.threads import Forks
+from cpmodel_otf2.replay import Counters, Forks, Replay, ReplayTotals, is_cost
 
 _BLOCK = 1 << 21
 """Number of values that are reduced together."""

@@ -2,18 +2,287 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from callpath_modeler.arrays import BoolArray, Int64Array, UInt64Array
-from cpmodel_otf2.definitions import UNDEFINED
-from cpmodel_otf2.events import LEAVE, Batch, Calls, Message, references
+from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array, UInt64Array
+from cpmodel_otf2.definitions import UNDEFINED, MetricMember
+from cpmodel_otf2.events import LEAVE, Batch, Calls, Message, Samples, Switch, references
 from cpmodel_otf2.paths import OUTSIDE, PathTable, hash_of
-from cpmodel_otf2.pauses import Pauses
-from cpmodel_otf2.replay_totals import ReplayTotals
-from cpmodel_otf2.samples import Counters
-from cpmodel_otf2.threads import Context, Forks
+
+
+@dataclass(slots=True)
+class ReplayTotals:
+    """What one location spent in each call path.
+
+    Attributes
+    ----------
+    cells : (int32 [n] call paths, float64 [n] values other than zero) by metric, times in ticks
+    totals : by metric, counted without call paths
+    outside : number of messages and other operations outside any region
+    left_open : number of regions that were never left
+    mended : number of returns that were added or left out, so that calls nest
+    paused : ticks that do not count, because measurement was off or the trace was written
+    sampled : number of events that have no place among calls
+    program : the program that ran, as it was called, or ""
+    """
+
+    cells: dict[str, tuple[Int32Array, FloatArray]] = field(default_factory=dict)
+    totals: dict[str, float] = field(default_factory=dict)
+    outside: int = 0
+    left_open: int = 0
+    mended: int = 0
+    paused: int = 0
+    sampled: int = 0
+    program: str = ""
+    _dense: dict[str, FloatArray] = field(default_factory=dict)
+
+    def add(
+        self, metric: str, paths: Int64Array, amounts: Int64Array | FloatArray | None = None
+    ) -> None:
+        """Add amounts [n] (None: ones) to call paths [n]."""
+        if not len(paths):
+            return
+        found = np.bincount(paths, None if amounts is None else amounts.astype(np.float64))
+        held = self._dense.get(metric)
+        if held is None or len(held) < len(found):
+            grown = np.zeros(len(found))
+            if held is not None:
+                grown[: len(held)] = held
+            held = self._dense[metric] = grown
+        held[: len(found)] += found
+
+    def add_to_total(self, metric: str, amount: float) -> None:
+        """Add to the total of a metric."""
+        self.totals[metric] = self.totals.get(metric, 0.0) + amount
+
+    def pack(self) -> None:
+        """Move what was added to `cells`: a location may know few of all call paths."""
+        for metric, values in self._dense.items():
+            paths = np.flatnonzero(values).astype(np.int32)
+            self.cells[metric] = paths, values[paths]
+        self._dense.clear()
+
+
+_OFF = 2
+_OPEN = 2**63 - 1
+
+
+class Pauses:
+    """Pauses of one location that can still affect later events."""
+
+    def __init__(self) -> None:
+        self._gaps: list[tuple[int, int]] = []
+        self._over = 0
+
+    def add(self, batch: Batch) -> None:
+        """Add the pauses of a batch."""
+        for time, mode in batch.pauses.tolist():
+            is_open = bool(self._gaps) and self._gaps[-1][1] == _OPEN
+            if mode == _OFF and not is_open:
+                self._gaps.append((time, _OPEN))
+            elif mode != _OFF and is_open:
+                self._gaps[-1] = (self._gaps[-1][0], time)
+        # An open pause stays at the end.
+        self._gaps[:0] = [(begin, end) for begin, end in batch.flushes.tolist() if end > begin]
+
+    def forget(self, time: int) -> None:
+        """Replace the pauses before `time` by their total length."""
+        if self._gaps:
+            self._over = time - int(self.without(np.array([time]))[0])
+            self._gaps = [(max(begin, time), end) for begin, end in self._gaps if end > time]
+
+    def without(self, time: Int64Array) -> Int64Array:
+        """Return times, [n], on a clock that stops in pauses; none may precede a `forget`."""
+        if not self._gaps:
+            return time - self._over
+        begin, end = self._merged()
+        before = np.concatenate(([0], np.cumsum(end - begin)))
+        over = np.searchsorted(end, time, side="right")
+        inside = np.minimum(over, len(begin) - 1)
+        current = np.where(over < len(begin), np.maximum(time - begin[inside], 0), 0)
+        shortened: Int64Array = time - self._over - before[over] - current
+        return shortened
+
+    def _merged(self) -> tuple[Int64Array, Int64Array]:
+        merged: list[list[int]] = []
+        for begin, end in sorted(self._gaps):
+            if merged and begin <= merged[-1][1]:
+                merged[-1][1] = max(merged[-1][1], end)
+            else:
+                merged.append([begin, end])
+        begins, ends = np.array(merged, np.int64).T
+        return begins, ends
+
+
+_ACCUMULATED_START, _LAST = 0, (32, 34)
+_FLOAT, _DOUBLE = 9, 10
+
+
+def is_cost(member: MetricMember) -> bool:
+    """Return whether a metric is a cost, and not a level at a point in time."""
+    return member.mode == _ACCUMULATED_START or member.mode in _LAST
+
+
+class Counters:
+    """Assignment of the metrics of one location to call paths.
+
+    The increase of a counter between two samples belongs to the call path between them. A sample is
+    taken before the call with the same time is recorded, so that call is included.
+    """
+
+    def __init__(self, classes: Mapping[int, tuple[MetricMember, ...]]) -> None:
+        self._classes = classes
+        self._last: dict[int, tuple[int, UInt64Array]] = {}
+
+    def add(
+        self,
+        tally: ReplayTotals,
+        samples: Mapping[int, Samples],
+        time: Int64Array,
+        before: Int64Array,
+    ) -> None:
+        """Add the samples of a batch.
+
+        Parameters
+        ----------
+        time : [n], times of the calls of the batch
+        before : [n + 1], call path before each call, and after the last one
+        """
+        for reference, taken in samples.items():
+            times, values = taken.time, taken.values
+            known = self._last.get(reference)
+            if known is not None:
+                times = np.concatenate(([known[0]], times))
+                values = np.concatenate((known[1][np.newaxis], values))
+            self._last[reference] = int(times[-1]), values[-1].copy()
+            paths = before[np.searchsorted(time, times[:-1], side="right")]
+            for k, member in enumerate(self._classes[reference]):
+                if is_cost(member):
+                    cost = _costs(member, values[:, k])
+                    cost[paths == OUTSIDE] = 0.0
+                    tally.add(member.name, paths, cost)
+                    tally.add_to_total(member.name, float(cost.sum()))
+
+
+def _costs(member: MetricMember, bits: UInt64Array) -> FloatArray:
+    """Return the cost before each sample except the first, [n - 1]."""
+    stored: FloatArray | Int64Array
+    if member.type == _DOUBLE:
+        stored = bits.view(np.float64)
+    elif member.type == _FLOAT:
+        stored = bits.astype(np.uint32).view(np.float32).astype(np.float64)
+    else:
+        # Unsigned counters may wrap around, and differences wrap in the same way.
+        stored = bits.view(np.int64)
+    with np.errstate(all="ignore"):
+        spent = stored[1:] if member.mode in _LAST else np.diff(stored)
+        return np.array(spent, np.float64)
+
+
+_Switches = Sequence[tuple[int, int, int, int]]
+
+
+class Forks:
+    """Call paths that started threads, of all locations read until now.
+
+    Attributes
+    ----------
+    teams : by reference of a team: call path at the beginning of each of its episodes
+    created : by reference of the contingent and number of the thread: call path
+    """
+
+    def __init__(self) -> None:
+        self.teams: dict[int, list[int]] = defaultdict(list)
+        self.created: dict[tuple[int, int], int] = {}
+
+
+class Context:
+    """Callers of the outermost calls of one location, from event to event."""
+
+    def __init__(self, paths: PathTable, forks: Forks) -> None:
+        self._paths, self._forks = paths, forks
+        self._episodes: dict[int, int] = defaultdict(int)
+        self._above = OUTSIDE
+        self._is_first = False
+
+    def start_below(self, path: int) -> None:
+        """Set the caller of the next outermost calls."""
+        self._above = path
+
+    def state(self) -> tuple[dict[int, int], int, bool]:
+        """Return the state for `reset`."""
+        return dict(self._episodes), self._above, self._is_first
+
+    def reset(self, state: tuple[dict[int, int], int, bool]) -> None:
+        """Restore an earlier state."""
+        episodes, self._above, self._is_first = state
+        self._episodes = defaultdict(int, episodes)
+
+    def of_calls(
+        self, switches: _Switches, region: Int64Array, depth: Int64Array
+    ) -> tuple[Int64Array, list[tuple[int, int, int, int]]]:
+        """Return the call path that is the caller of each outermost call of a batch.
+
+        Parameters
+        ----------
+        switches : events of threads, see `Batch`
+        region : [n], region of each call
+        depth : [n + 1], number of open regions of this location before each call, and after the
+            last one
+
+        Returns
+        -------
+        above : [n], ids of call paths
+        starts : switches at which this location started threads
+        """
+        above = np.empty(len(region), np.int64)
+        starts, done = [], 0
+        for switch in switches:
+            kind, at, _, _ = switch
+            if depth[at] > 0 or kind == Switch.CREATE:
+                starts.append(switch)
+                continue
+            self._fill(above, region, done, at)
+            done = at
+            self._change(switch)
+        self._fill(above, region, done, len(region))
+        return above, starts
+
+    def note(self, starts: _Switches, path_before: Int64Array) -> None:
+        """Record where this location started threads; `path_before` is [n + 1] as `depth`."""
+        for kind, at, team, thread in starts:
+            path = int(path_before[at])
+            if kind == Switch.TEAM_BEGIN:
+                self._episodes[team] += 1
+                self._forks.teams[team].append(path)
+            elif kind == Switch.CREATE:
+                self._forks.created[team, thread] = path
+
+    def _change(self, switch: tuple[int, int, int, int]) -> None:
+        kind, _, team, thread = switch
+        if kind == Switch.TEAM_BEGIN:
+            episode = self._episodes[team]
+            self._episodes[team] += 1
+            known = self._forks.teams[team]
+            self._above = known[episode] if episode < len(known) else OUTSIDE
+        elif kind == Switch.BEGIN:
+            self._above = self._forks.created.get((team, thread), OUTSIDE)
+        else:
+            self._above = OUTSIDE
+        self._is_first = True
+
+    def _fill(self, above: Int64Array, region: Int64Array, first: int, stop: int) -> None:
+        if stop == first:
+            return
+        # Threads of a team enter the region of their master again. It is the same region.
+        if self._is_first and self._paths.region[self._above] == region[first]:
+            self._above = int(self._paths.parent[self._above])
+        self._is_first = False
+        above[first:stop] = self._above
 
 
 class Replay:

@@ -27,7 +27,7 @@ from cpmodel_scorep.definitions import (
     parents_from_depths,
     place_name,
 )
-from cpmodel_scorep.latest import Latest
+from cpmodel_scorep.tree import Latest
 
 _REGION = re.compile(
     rb'<region id="(\d{1,18})" mod="([^"]*)" begin="(-?\d{1,18})" end="[^"]*">\s*'

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from callpath_modeler.errors import DISK_IS_FULL, InputError, OutputError, reason_of
-from callpath_modeler.readers.unpacking import budget_of, unpacked_pieces
+from callpath_modeler.support.input_limits import budget_of, unpacked_pieces
 
 BLOCK = 512
 _SCAN = 1 << 20

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.readers.reductions import Columns
 
 CREATOR = "Creating location group"
 """Key of the attribute of location groups with the name of the group that created them."""
@@ -221,3 +222,31 @@ def parents_from_depths(depth: Int64Array) -> Int64Array:
     parents[order] = order[first] - 1
     parents[depth <= 0] = -1
     return parents
+
+
+def columns_of(locations: Locations) -> Columns:
+    """Return the stored columns of the threads of processes.
+
+    Raises
+    ------
+    MalformedError
+        If two locations have the same id, or no location is a thread of a process.
+    """
+    order = _order(locations)
+    if np.any(np.diff(locations.ids[order]) == 0):
+        raise MalformedError("two locations have the same id")
+    try:
+        return Columns.of(locations.process_of_threads[order])
+    except ValueError as error:
+        raise MalformedError(str(error)) from None
+
+
+def columns_of_streams(locations: Locations) -> Columns | None:
+    """Return the stored columns of the GPU streams of processes; None = there are none."""
+    process = locations.process_of_streams
+    return Columns.of(process[_order(locations)]) if (process >= 0).any() else None
+
+
+def _order(locations: Locations) -> Int64Array:
+    # Columns are stored in ascending order of location ids, for any order of definitions.
+    return np.argsort(locations.ids, kind="stable")

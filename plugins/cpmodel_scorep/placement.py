@@ -9,7 +9,7 @@ from xml.parsers import expat
 import numpy as np
 
 from callpath_modeler.arrays import IntArray
-from callpath_modeler.profile.placement import Placement, Topology
+from callpath_modeler.profile.schema import Placement, Topology
 from cpmodel_scorep.anchor_expat import GROUPS, LOCATIONS, NODES
 from cpmodel_scorep.definitions import Locations
 

@@ -16,30 +16,27 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.placement import Placement
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction
-from callpath_modeler.readers.balances import GroupSums
-from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
-from callpath_modeler.readers.reductions import (
-    BlockSink,
-    Columns,
-    Fold,
-    PartOfReduction,
-    Reducer,
+from callpath_modeler.profile.schema import (
+    DeclaredMetric,
+    Extent,
+    MetricStatus,
+    Placement,
+    Reduction,
 )
+from callpath_modeler.readers.base import Reduced, ThreadSums, Workers
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, PartOfReduction, Reducer
 from callpath_modeler.readers.threads import (
+    GroupSums,
     no_threads,
     note_others,
     run_time_metric,
     with_longest_threads,
 )
-from cpmodel_scorep import anchor, cube3, stream
-from cpmodel_scorep.columns import columns_of, columns_of_streams
+from cpmodel_scorep import anchor, stream
+from cpmodel_scorep import rows as cube3
 from cpmodel_scorep.container import ANCHOR, Container
-from cpmodel_scorep.definitions import Definitions, MetricKind
-from cpmodel_scorep.metrics import StoredMetric, declare
-from cpmodel_scorep.notices import ProfileNotices
-from cpmodel_scorep.passes import MetricPass, visits_of
+from cpmodel_scorep.definitions import Definitions, MetricKind, columns_of, columns_of_streams
+from cpmodel_scorep.metrics import ProfileNotices, StoredMetric, declare
 from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
@@ -51,6 +48,7 @@ from cpmodel_scorep.rows import (
     read_index,
     take,
 )
+from cpmodel_scorep.stream import MetricPass, visits_of
 from cpmodel_scorep.tree import TreeLayout
 
 OpenAgain = Callable[[Path], AbstractContextManager["CubeProfile"]]

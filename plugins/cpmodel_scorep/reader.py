@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits
+from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Workers
-from cpmodel_scorep import anchor, cube3
+from callpath_modeler.support.input_limits import InputLimits
+from cpmodel_scorep import anchor, rows
 from cpmodel_scorep.container import (
     ANCHOR,
     COPY_IT_AGAIN,
@@ -21,8 +28,10 @@ from cpmodel_scorep.container import (
     shape_of,
 )
 from cpmodel_scorep.definitions import MalformedError
-from cpmodel_scorep.latest import Latest
+from cpmodel_scorep.metrics import StoredMetric
 from cpmodel_scorep.profile import CubeProfile
+from cpmodel_scorep.rows import blocks
+from cpmodel_scorep.tree import Latest
 
 
 class CubexReader:
@@ -84,8 +93,6 @@ class CubexReader:
 
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Return the comparison of every stored value with an independent reader."""
-        from cpmodel_scorep.verify import verify
-
         with self.open(path) as profile:
             return verify(profile)
 
@@ -94,9 +101,9 @@ def _profile(container: Container, latest: Latest) -> CubeProfile:
     limits = InputLimits.of(container.path)
     if container.shape is ContainerShape.XML:
         text = container.content(container.members[""])
-        rest, values = cube3.split(text)
+        rest, values = rows.split(text)
         definitions, repaired = anchor.parse(rest, str(container.path), latest, limits)
-        held = cube3.values(values, definitions, str(container.path))
+        held = rows.values(values, definitions, str(container.path))
         layout = latest.layout_of(definitions)
         return CubeProfile(container, definitions, layout, held=held, repaired=repaired)
     member = container.members.get(ANCHOR)
@@ -110,3 +117,102 @@ def _profile(container: Container, latest: Latest) -> CubeProfile:
     definitions, repaired = anchor.parse(container.content(member), where, latest, limits)
     layout = latest.layout_of(definitions)
     return CubeProfile(container, definitions, layout, held=None, repaired=repaired)
+
+
+def verify(profile: CubeProfile) -> list[Agreement]:
+    """Compare `profile` with an independent reading of its file.
+
+    Stored rows are compared by value and by location, before they are made exclusive or reduced.
+    They include the values of GPU streams. If pycubexr fails, the note states the reason.
+    """
+    readable = [
+        stored
+        for stored in profile.stored.values()
+        if stored.status.is_readable
+        and not stored.on_gpu
+        and not stored.declared.metric.is_of_all_threads
+    ]
+    try:
+        with _other(profile) as other:
+            by_number = {metric.id: metric for metric in other.all_metrics()}
+            return [_compare(profile, stored, other, by_number) for stored in readable]
+    # pycubexr has no exception types; it raises various errors of Python.
+    except Exception as error:  # noqa: BLE001
+        note = f"pycubexr cannot open the file: {_reason(error)}"
+        return [Agreement(stored.declared.metric.name, 0, 0, note) for stored in readable]
+
+
+@contextmanager
+def _other(profile: CubeProfile) -> Iterator[Any]:
+    from pycubexr import CubexParser
+
+    # pycubexr logs to the root logger, and its warnings repeat the findings of cpmodel.
+    parser = CubexParser(profile.container.path)
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with parser:
+                yield parser
+    finally:
+        # pycubexr leaves the archive open if opening it fails.
+        archive = getattr(parser, "_cubex_file", None)
+        if archive is not None:
+            archive.close()
+        logging.disable(before)
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
+
+
+def _compare(
+    profile: CubeProfile, stored: StoredMetric, other: Any, by_number: dict[int, Any]
+) -> Agreement:
+    name = stored.declared.metric.name
+    try:
+        found = other.get_metric_values(
+            by_number[stored.number], cache=False, allow_full_uint64_values=True
+        )
+        theirs = _numbers(found.values).reshape(-1, profile.columns.stored)
+        paths = np.array(list(found.cnode_indices), np.int64)
+    except Exception as error:  # noqa: BLE001
+        if stored.status is MetricStatus.ABSENT and type(error).__name__ == "MissingMetricError":
+            return Agreement(name, 0, 0, "absent in both readers")
+        return Agreement(name, 0, 0, f"pycubexr cannot read it: {_reason(error)}")
+    if stored.status is MetricStatus.ABSENT:
+        return Agreement(name, theirs.size, int(np.count_nonzero(theirs)))
+    return _compare_rows(profile, stored, paths, theirs)
+
+
+def _numbers(values: Any) -> FloatArray:
+    # Minima, maxima and tuples are wrapped. Tuples give no other access to their numbers.
+    plain: NDArray[Any] = getattr(values, "_values", values)
+    if plain.dtype.names:
+        plain = plain[plain.dtype.names[3]]
+    elif plain.dtype == np.uint64:
+        plain = plain.view(np.int64)
+    return plain.astype(np.float64)
+
+
+def _compare_rows(
+    profile: CubeProfile,
+    stored: StoredMetric,
+    paths: Int64Array,
+    theirs: FloatArray,
+) -> Agreement:
+    name = stored.declared.metric.name
+    rows = profile.rows(name)
+    ours = profile.layout.ids[profile.layout.enumeration(stored.order)[rows.numbers]]
+    order = np.argsort(paths)
+    place = np.searchsorted(paths[order], ours).clip(max=max(0, len(paths) - 1))
+    known = paths[order][place] == ours if len(paths) else np.zeros(len(ours), np.bool_)
+    differing = int(np.count_nonzero(~known)) * profile.columns.stored
+    for first, stop, block in blocks(rows):
+        mine = block[known[first:stop]]
+        same = theirs[order[place[first:stop][known[first:stop]]]]
+        differing += int(np.count_nonzero((mine != same) & ~(np.isnan(mine) & np.isnan(same))))
+    differing += (len(paths) - int(np.count_nonzero(known))) * profile.columns.stored
+    return Agreement(name, max(len(ours), len(paths)) * profile.columns.stored, differing)

@@ -7,7 +7,7 @@ from msgspec import structs
 from callpath_modeler.printable import printable, shell_word
 from callpath_modeler.profile.runs import names_a_case
 from callpath_modeler.readers.base import NUMBER_OF_REPETITION, ColumnRole
-from callpath_modeler.readers.titles import read_title
+from callpath_modeler.readers.paths import read_title
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.layout import TableLayout, names_call_paths

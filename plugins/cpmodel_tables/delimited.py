@@ -13,17 +13,24 @@ import numpy as np
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.base import ColumnChoices
-from callpath_modeler.readers.unpacking import packed_budget
+from callpath_modeler.support.input_limits import packed_budget
 from cpmodel_tables.chosen_columns import with_choices
-from cpmodel_tables.columns import CHUNK, CellColumns, limits_of
 from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
-from cpmodel_tables.grid import HINT, Grid, as_numbers, refuse_many, without_rows
+from cpmodel_tables.grid import (
+    CHUNK,
+    HINT,
+    CellColumns,
+    Grid,
+    as_numbers,
+    limits_of,
+    refuse_many,
+    without_rows,
+)
 from cpmodel_tables.layout import is_table, may_be_table
-from cpmodel_tables.merged_cells import with_callers, with_merged_cells
 from cpmodel_tables.number_columns import with_numbers
 from cpmodel_tables.part_columns import with_processes_of_grid
+from cpmodel_tables.special_rows import with_callers, with_merged_cells, without_footers
 from cpmodel_tables.text import first_text, opened_text
-from cpmodel_tables.unused_rows import without_footers
 from cpmodel_tables.wide_tables import with_long_rows, with_titles_in_rows
 
 _MOST_NAMED = 5

@@ -13,8 +13,7 @@ from tokenize import TokenError
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.json_text import memory_of_json
-from callpath_modeler.readers.unpacking import budget_of
+from callpath_modeler.support.input_limits import budget_of, memory_of_json
 from cpmodel_tables.extrap_json import read_experiment
 from cpmodel_tables.series import Series
 from cpmodel_tables.text import COPY_IT_AGAIN

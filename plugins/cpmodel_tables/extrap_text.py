@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.units import decimal_of
 from cpmodel_tables.series import Series
 from cpmodel_tables.text import opened_lines
 

@@ -5,30 +5,127 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
-from callpath_modeler.numerals import are_plain, decimal_of
 from callpath_modeler.printable import printable, shortened
-from callpath_modeler.readers.json_text import memory_of_json
-from callpath_modeler.readers.unpacking import budget_of, packed_budget
-from cpmodel_tables.columns import (
-    CHUNK,
-    LEAST_OF_A_CELL,
-    ONE_ROW_PER_VALUE,
-    CellColumns,
-    Cells,
-    columns_of,
-    is_number,
-    limits_of,
+from callpath_modeler.support.input_limits import (
+    Budget,
+    InputLimits,
+    Work,
+    budget_of,
+    memory_of_json,
+    packed_budget,
 )
+from callpath_modeler.units import are_plain, decimal_of
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, opened_text
+
+Cells = Mapping[str, Sequence[object]]
+"""Columns of equal length, by title."""
+
+ONE_ROW_PER_VALUE = "write one row per value, with columns metric and value"
+
+CHUNK = 1 << 12
+"""Number of rows that are collected together, so that they stay in the cache."""
+
+LEAST_OF_A_CELL, _OBJECT = 16, 60
+"""Memory of a list entry, including the spare room of the list, and of its object, in bytes."""
+
+_FEW, _MANY = 1 << 10, 1 << 18
+"""Limits of the texts of a column that are stored once: for numbers, and for other texts."""
+
+
+_PACKED = 3
+"""So many bytes of a text a byte of a packed table counts as; equal texts pack to few bytes."""
+
+
+def limits_of(path: Path, budget: Budget | None) -> InputLimits:
+    """Return the limits for a table; `budget` is that of a packed one."""
+    limits = InputLimits.of(path)
+    return limits if budget is None else structs.replace(limits, size=_PACKED * limits.size)
+
+
+class CellColumns:
+    """CellColumns that grow. Equal texts are stored once, because tables repeat call paths often.
+
+    Attributes
+    ----------
+    cells : columns by title, in order of appearance; None = no value
+    rows : number of rows
+
+    Parameters
+    ----------
+    limits : limit of the number of cells, of rows times columns
+    budget : memory limit of a packed file for its cells
+    """
+
+    def __init__(self, limits: InputLimits, budget: Budget | None = None) -> None:
+        self._limits, self._budget, self._memory = limits, budget, 0
+        self.cells: dict[str, list[object]] = {}
+        self.rows = 0
+        self._known: dict[str, dict[object, object]] = {}
+
+    def extend(self, columns: Cells, rows: int) -> None:
+        """Append `rows` rows, given as columns of that length."""
+        titles = self.cells.keys() | columns.keys()
+        self._limits.check(Work.TABLE, len(titles) * (self.rows + rows), ONE_ROW_PER_VALUE)
+        for title in columns:
+            if title not in self.cells:
+                self.cells[title] = [None] * self.rows
+                self._known[title] = {}
+        for title, cells in self.cells.items():
+            found = columns.get(title)
+            shared = [None] * rows if found is None else self._shared(title, found)
+            cells.extend(shared)
+            if self._budget is not None:
+                self._memory += LEAST_OF_A_CELL * rows + _new_memory(shared)
+                self._budget.check_memory(self._memory)
+        self.rows += rows
+        # The number of each row is stored as well.
+        self._memory += LEAST_OF_A_CELL * rows
+
+    def _shared(self, title: str, cells: Sequence[object]) -> Sequence[object]:
+        known = self._known[title]
+        if len(known) >= _FEW and is_number(cells[0]):
+            return cells
+        kept = known.setdefault if len(known) < _MANY else known.get
+        return [kept(cell, cell) if type(cell) is str else cell for cell in cells]
+
+
+def _new_memory(cells: Sequence[object]) -> int:
+    """Return the approximate memory of the objects in cells, in bytes; equal objects count once."""
+    distinct = {id(cell): cell for cell in cells}.values()
+    return sum(_OBJECT + (len(cell) if isinstance(cell, str) else 0) for cell in distinct)
+
+
+def is_number(cell: object) -> bool:
+    """Return whether one cell is a number; an array for each would take three times as long."""
+    try:
+        _ = decimal_of(cell) if isinstance(cell, str) else float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def columns_of(rows: Sequence[Mapping[str, object]], limits: InputLimits) -> Cells:
+    """Return the columns of rows that name their cells; None = no value.
+
+    Raises
+    ------
+    InputError
+        If there are too many cells, of rows times columns.
+    """
+    titles = dict.fromkeys(chain.from_iterable(rows))
+    limits.check(Work.TABLE, len(titles) * len(rows), ONE_ROW_PER_VALUE)
+    return {title: [row.get(title) for row in rows] for title in titles}
+
 
 PARAMETERS = ("params", "parameters")
 """Keys of JSON Lines that may contain all parameters as an object."""
@@ -39,7 +136,7 @@ HINT = (
 )
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})
-_MANY = 1000
+_MANY_CELLS = 1000
 _MOST_COLUMNS = 20_000
 _PARQUET_TEXT = ("string", "large_string")
 _AT_ONCE = 1 << 20
@@ -128,8 +225,8 @@ class Grid:
         if self._parsed.get(title) is not None:
             return True
         if title not in self._numeric:
-            there = [cell for cell in self.columns[title][:_MANY] if not _is_missing(cell)]
-            is_known = title in self._parsed and len(self.columns[title]) <= _MANY
+            there = [cell for cell in self.columns[title][:_MANY_CELLS] if not _is_missing(cell)]
+            is_known = title in self._parsed and len(self.columns[title]) <= _MANY_CELLS
             found = not is_known and as_numbers(there) is not None
             found = found or sum(map(is_number, there)) * 2 >= len(there)
             self._numeric[title] = found

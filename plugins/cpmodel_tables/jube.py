@@ -11,7 +11,7 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.titles import is_measured
+from callpath_modeler.readers.paths import is_measured
 from cpmodel_tables.delimited import refuse_twice
 from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import TableLayout, is_table, layout_of

@@ -10,13 +10,12 @@ import numpy as np
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable, shell_word, shortened
-from callpath_modeler.readers.titles import is_measured, is_processes, is_rate
+from callpath_modeler.readers.paths import is_measured, is_processes, is_rate
 from callpath_modeler.readers.tokens import NameWord, word_of
 from cpmodel_tables import title_words as words
 from cpmodel_tables.grid import HINT, Grid, refuse_many
-from cpmodel_tables.grouped_rows import count, refined
 from cpmodel_tables.part_columns import Values, values_of_program
-from cpmodel_tables.text_columns import TextColumns, texts_of
+from cpmodel_tables.text_columns import TextColumns, count, refined, texts_of
 from cpmodel_tables.title_words import plain, scale_name
 
 _OF_RESULTS = frozenset({"growth", "model"})

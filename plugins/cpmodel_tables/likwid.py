@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.readers.base import RunSource
+from callpath_modeler.units import decimal_of
 from cpmodel_tables.results import PROCESSES, THREADS, Results
 from cpmodel_tables.series import WHOLE
 from cpmodel_tables.text import COPY_IT_AGAIN, opened_lines

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.base import Match, RunSource
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables import google_benchmark, hyperfine, kokkos, likwid, sacct, talp
 from cpmodel_tables.log_forms import Form, Lines, Repeated, form_of
 from cpmodel_tables.results import PROCESSES, THREADS, Results

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from callpath_modeler.numerals import decimal_of
+from callpath_modeler.units import decimal_of
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "--", "—", "–", "?", "n.a."})
 """Cells without a value, in lower case."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.readers.titles import is_rate, read_title
+from callpath_modeler.readers.paths import is_rate, read_title
 from cpmodel_tables.grid import Grid
 from cpmodel_tables.notations import TIMES
 from cpmodel_tables.title_words import (

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.printable import shortened
 from callpath_modeler.readers.base import Match, RunSource
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables import stacks
 from cpmodel_tables.reader import FOLDED
 from cpmodel_tables.single_run import SingleRun

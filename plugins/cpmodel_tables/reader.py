@@ -8,13 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Protocol, cast
 
-from callpath_modeler.readers.base import (
-    API_VERSION,
-    ColumnChoices,
-    Match,
-    RunSource,
-    TableReading,
-)
+from callpath_modeler.readers.base import API_VERSION, ColumnChoices, Match, RunSource, TableReading
 
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 TEXT = (".dat", ".log", ".out", ".txt", ".result",

@@ -12,8 +12,8 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
 from callpath_modeler.readers.base import RunSource
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.tables import runs_of_grid

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.readers.base import NUMBER_OF_REPETITION
-from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number
-from callpath_modeler.readers.tokens import NameWord, word_of
+from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.grouped_rows import count, joined
 from cpmodel_tables.layout import TableLayout
-from cpmodel_tables.text_columns import case_key, case_text
+from cpmodel_tables.text_columns import case_key, case_text, count, joined
 
 _MODELLED = (Role.PARAMETER, Role.DEPENDENT, Role.CONSTANT, Role.UNDECIDED)
 _FILLED = 0.5

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.readers.paths import split_at_arrows
 from callpath_modeler.readers.records import Records
-from callpath_modeler.readers.unpacking import Budget, packed_budget
+from callpath_modeler.support.input_limits import Budget, InputLimits, packed_budget
 from cpmodel_tables.text import COPY_IT_AGAIN
 
 _BYTES_OF_A_NUMBER = 32

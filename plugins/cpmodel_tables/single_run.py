@@ -10,9 +10,9 @@ import numpy as np
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.readers.base import RunSource
 from callpath_modeler.readers.records import Records, runs_of
+from callpath_modeler.support.input_limits import InputLimits
 
 Stack = tuple[str, ...]
 

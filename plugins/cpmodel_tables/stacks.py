@@ -9,9 +9,8 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of, is_plain
-from callpath_modeler.readers.unpacking import packed_budget
-from callpath_modeler.units import counted
+from callpath_modeler.support.input_limits import packed_budget
+from callpath_modeler.units import counted, decimal_of, is_plain
 from cpmodel_tables.text import first_text, opened_text
 
 SAMPLES = "samples"

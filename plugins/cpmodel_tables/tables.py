@@ -13,28 +13,24 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.input_limits import InputLimits
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import base_unit
 from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, Match, RunSource, TableReading
-from callpath_modeler.readers.paths import split_at_arrows, split_at_slashes, split_paths
+from callpath_modeler.readers.paths import (
+    read_title,
+    split_at_arrows,
+    split_at_slashes,
+    split_paths,
+)
 from callpath_modeler.readers.records import Records, runs_of
-from callpath_modeler.readers.titles import read_title
+from callpath_modeler.support.input_limits import InputLimits
 from cpmodel_tables import grid as cells
 from cpmodel_tables.chosen_columns import require_parameters, with_choices
 from cpmodel_tables.column_roles import column_roles
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
-from cpmodel_tables.grouped_rows import refined
-from cpmodel_tables.layout import (
-    TableLayout,
-    is_table,
-    layout_of,
-    may_be_table,
-    names_call_paths,
-)
-from cpmodel_tables.lists import with_repetitions
+from cpmodel_tables.layout import TableLayout, is_table, layout_of, may_be_table, names_call_paths
 from cpmodel_tables.part_columns import (
     BARE_TIME,
     Part,
@@ -49,12 +45,11 @@ from cpmodel_tables.part_columns import (
 from cpmodel_tables.reader import DELIMITED, JSON, MARKDOWN, PARQUET, TEXT
 from cpmodel_tables.roles import Roles, roles_of
 from cpmodel_tables.series import WHOLE
+from cpmodel_tables.special_rows import with_total_as_root, without_failures, without_gaps
 from cpmodel_tables.text import COPY_IT_AGAIN, first_text, whole_text
-from cpmodel_tables.text_columns import case_key
+from cpmodel_tables.text_columns import case_key, refined
 from cpmodel_tables.title_words import unit_of_time
-from cpmodel_tables.total_rows import with_total_as_root
-from cpmodel_tables.unused_rows import without_failures, without_gaps
-from cpmodel_tables.wide_tables import may_be_wide
+from cpmodel_tables.wide_tables import may_be_wide, with_repetitions
 
 _NUMBERS = re.compile(r"(?:\s*[#%].*\n)*\s*-?[\d.]+(?:[eE][-+]?\d+)?[ \t,;]+-?[\d.]+")
 """Beginning of a table without titles."""

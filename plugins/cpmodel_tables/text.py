@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
-from callpath_modeler.readers.json_text import json_value, memory_of_json
-from callpath_modeler.readers.unpacking import (
+from callpath_modeler.support.input_limits import (
     GZIP,
     BoundedStream,
+    InputLimits,
+    Work,
     budget_of,
+    json_value,
+    memory_of_json,
     packed_budget,
     unpacked_pieces,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.readers.titles import is_processes, read_title
+from callpath_modeler.readers.paths import is_processes, read_title
 from cpmodel_tables.grid import Grid, as_numbers
 from cpmodel_tables.layout import TableLayout
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, whole_text

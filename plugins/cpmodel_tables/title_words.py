@@ -6,9 +6,9 @@ import re
 from enum import StrEnum
 from functools import lru_cache
 
-from callpath_modeler.profile.parameter_line import worker_parameter
+from callpath_modeler.profile.runs import worker_parameter
 from callpath_modeler.profile.schema import base_unit
-from callpath_modeler.readers.titles import is_measured, is_processes, is_rate, read_title
+from callpath_modeler.readers.paths import is_measured, is_processes, is_rate, read_title
 from callpath_modeler.readers.tokens import REPETITIONS, NameWord, word_of
 from cpmodel_tables.notations import TIMES
 

@@ -14,7 +14,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import shortened
-from callpath_modeler.readers.unpacking import Budget, budget_of
+from callpath_modeler.support.input_limits import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     Location,

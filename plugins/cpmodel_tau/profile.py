@@ -15,28 +15,36 @@ from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.placement import Placement
 from callpath_modeler.profile.schema import (
     PROGRAM,
     DeclaredMetric,
     Extent,
     Metric,
     MetricStatus,
+    Placement,
     Reduction,
     Region,
 )
-from callpath_modeler.readers.balances import GroupSums
 from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
 from callpath_modeler.readers.threads import (
+    GroupSums,
     fold_of,
     note_others,
     run_time_metric,
     with_longest_threads,
 )
 from callpath_modeler.units import counted
-from cpmodel_tau.call_paths import NONE, ROUNDING, layout_of
-from cpmodel_tau.measurements import COPY_OR_MEASURE, Measurements, TimerValues, is_derived, is_time
+from cpmodel_tau.measurements import (
+    COPY_OR_MEASURE,
+    NONE,
+    ROUNDING,
+    Measurements,
+    TimerValues,
+    is_derived,
+    is_time,
+    layout_of,
+)
 
 _MICROSECONDS = 1e-6
 _VISITS = "visits"

@@ -14,8 +14,8 @@ from typing import TextIO
 import numpy as np
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import decimal_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     Location,

@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.efficiency import PopFactor, Scheme
-from callpath_modeler.analysis.excess import measured_excess
+from callpath_modeler.analysis.efficiency_factors import PopFactor, Scheme
+from callpath_modeler.analysis.excess_work import measured_excess
 from cells import cells
 from hybrid_timelines import FORMATS, Timeline
 

@@ -18,9 +18,8 @@ from callpath_modeler.analysis.expectations.rules import Leading, bind, leading
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
-from callpath_modeler.expression import Leaf, NameNode, parse_comparison
 from callpath_modeler.modeling import Growth, fit, parse_growth
-from callpath_modeler.modeling.validation import (
+from callpath_modeler.modeling.expected_growth import (
     MPI_SPACE,
     DeviationMatch,
     ExpectedGrowth,
@@ -29,6 +28,7 @@ from callpath_modeler.modeling.validation import (
     search_space,
     validate,
 )
+from callpath_modeler.support.expression import Leaf, NameNode, parse_comparison
 
 Rows = dict[str, dict[str, Any]]
 

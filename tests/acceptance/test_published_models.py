@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.trust import at_most, limited, marks_of_trust
+from callpath_modeler.analysis.uncertain import at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling import FitStatus, Models, Prediction, SearchSpace, fit
 

@@ -15,11 +15,11 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler import modeling
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.loading import LoadOptions
 from callpath_modeler.report.headline import cost_text
 from callpath_modeler.report.layout import DEFAULT_STYLE
+from callpath_modeler.studies.loading import LoadOptions
 from callpath_modeler.units import quantity
 
 WITHIN = 0.01

@@ -20,8 +20,8 @@ def lulesh() -> Path:
 @pytest.fixture(scope="session")
 def stored(lulesh, tmp_path_factory) -> Path:
     """The sample profiles with models of their time, stored for fast rankings."""
-    from callpath_modeler.loading import LoadOptions, load
-    from callpath_modeler.pipeline import fit
+    from callpath_modeler.studies.loading import LoadOptions, load
+    from callpath_modeler.studies.pipeline import fit
 
     path = tmp_path_factory.mktemp("stored") / "lulesh.cpm"
     store.write([fit(load([lulesh], LoadOptions().with_requirements()))], path)

@@ -352,7 +352,7 @@ def test_a_failure_inside_the_program_is_a_bug_with_its_own_status(run, stored, 
     def broken(*_, **__):
         raise ZeroDivisionError("inner")
 
-    monkeypatch.setattr("callpath_modeler.study.Study.ranking", broken)
+    monkeypatch.setattr("callpath_modeler.studies.study.Study.ranking", broken)
     run("rank", stored, *RANK).fails(70, "bug", "inner", "-v")
     loud = run("-v", "rank", stored, *RANK)
     assert loud.status == 70
@@ -363,7 +363,7 @@ def test_an_interrupt_has_its_own_status(run, stored, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("callpath_modeler.study.Study.ranking", interrupted)
+    monkeypatch.setattr("callpath_modeler.studies.study.Study.ranking", interrupted)
     assert run("rank", stored, *RANK).status == 130
 
 
@@ -394,7 +394,7 @@ def test_a_permission_denied_anywhere_else_is_no_bug(run, stored, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", "/secret/profile.cubex")
 
-    monkeypatch.setattr("callpath_modeler.study.Study.ranking", denied)
+    monkeypatch.setattr("callpath_modeler.studies.study.Study.ranking", denied)
     run("rank", stored, *RANK).fails(3, "/secret/profile.cubex")
 
 

@@ -11,15 +11,15 @@ import pytest
 from click import Context
 
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import CallpathModelerError, UsageError
-from callpath_modeler.pipeline import FitOptions
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
-from callpath_modeler.study import Study
+from callpath_modeler.studies.pipeline import FitOptions
+from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.session import Session
 
 

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.errors import InputError
+from callpath_modeler.studies import loading
 
 SCALES = (1, 2, 4, 8, 16)
 OLD = (100.0, 52.0, 28.0, 16.0, 11.0)

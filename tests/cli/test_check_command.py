@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from callpath_modeler import store
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import fit
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.studies.pipeline import fit
 
 EXPECTATIONS = """\
 schema = 1

@@ -61,7 +61,7 @@ def test_expectation_files_of_the_pages_are_understood(tmp_path, page):
 
 
 def test_the_reference_names_every_key():
-    from callpath_modeler.analysis.expectations.document import Document, ExpectEntry, RuleEntry
+    from callpath_modeler.analysis.expectations.expectation import Document, ExpectEntry, RuleEntry
 
     for table in (Document, ExpectEntry, RuleEntry):
         for key in table.__struct_fields__:

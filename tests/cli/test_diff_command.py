@@ -12,8 +12,8 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler import store
-from callpath_modeler.loading import load
-from callpath_modeler.pipeline import fit
+from callpath_modeler.studies.loading import load
+from callpath_modeler.studies.pipeline import fit
 
 POINTS = (2, 4, 8, 16, 32)
 LAWS = {"main": (1.0, 0), "main/solve": (4.0, 0), "main/halo": (0.2, 0.5), "main/io": (0.5, 0)}

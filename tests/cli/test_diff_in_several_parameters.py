@@ -9,7 +9,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 from several_laws import LAWS, SLOW, N, P, stored, write_runs
 
 

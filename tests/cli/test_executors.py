@@ -12,7 +12,7 @@ import pytest
 
 import cube_writer as cw
 import working
-from cpmodel_scorep import passes
+from cpmodel_scorep import stream
 from two_stores import check_same_stores
 
 READER = """
@@ -67,9 +67,9 @@ def large(tmp_path_factory):
 @pytest.fixture
 def made_here(monkeypatch):
     """A list of the parts of profiles that this process reduces."""
-    made, whole = [], passes.MetricPass.part
+    made, whole = [], stream.MetricPass.part
     monkeypatch.setattr(
-        passes.MetricPass, "part", lambda *given: made.append(given[1]) or whole(*given)
+        stream.MetricPass, "part", lambda *given: made.append(given[1]) or whole(*given)
     )
     return made
 
@@ -117,7 +117,7 @@ def test_an_executor_that_is_not_there_is_one_error(run, samples):
 
 def test_a_scheduler_that_does_not_answer_is_one_error(run, samples, monkeypatch):
     pytest.importorskip("distributed", reason="the extra [dask] is not installed")
-    monkeypatch.setattr("callpath_modeler.dask_cluster._SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr("callpath_modeler.support.executors._SECONDS_TO_CONNECT", 0.5)
     done = run("info", samples / "stencil", "--executor", "dask:tcp://127.0.0.1:9")
     done.fails(2, "no scheduler answers at tcp://127.0.0.1:9", "dask worker")
 

@@ -9,8 +9,8 @@ import sys
 import click
 import pytest
 
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.console import run as run_command
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.errors import OutputError
 
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.subjects import Subjects
-from callpath_modeler.analysis.expectations.sum_models import SumModels
+from callpath_modeler.analysis.expectations.subjects import Subjects, SumModels
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 from several_laws import LAWS, SLOW, stored, write_runs
 
 

@@ -14,7 +14,7 @@ import pytest
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.console import Console
 from callpath_modeler.errors import UsageError
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 
 SCALES = (1, 2, 4, 8, 16)
 WEAK, STRONG = ("--scaling", "weak"), ("--scaling", "strong")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from callpath_modeler.cli.global_options import with_global_options_first
-from callpath_modeler.cli.group import cpmodel
+from callpath_modeler.cli.group import cpmodel, with_global_options_first
 from callpath_modeler.cli.settings import commands_of
 
 

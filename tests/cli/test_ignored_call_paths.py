@@ -11,7 +11,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 
 INIT = "**/MPI_Init"
 

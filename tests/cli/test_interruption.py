@@ -40,5 +40,5 @@ import callpath_modeler.cli
 print(*sorted(name for name in set(sys.modules) - before if "importlib" not in name))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own = ["callpath_modeler", "callpath_modeler.cli", "callpath_modeler.cli.exit_status"]
+    own = ["callpath_modeler", "callpath_modeler.cli"]
     assert done.stdout.split() == ["__future__", *own, "warnings"]

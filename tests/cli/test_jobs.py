@@ -12,9 +12,9 @@ import time
 import pytest
 
 import working
-from callpath_modeler import parallel
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.kernels import choose_again
+from callpath_modeler.support import parallel
 from two_stores import check_same_stores
 
 READER = """

@@ -118,7 +118,7 @@ def test_a_program_that_is_no_scheduler_is_one_error(spawn, runs):
 
 
 def test_a_scheduler_without_workers_is_one_error(run, runs, scheduler, monkeypatch):
-    monkeypatch.setattr("callpath_modeler.dask_cluster._SECONDS_TO_FIRST_WORKER", 0.5)
+    monkeypatch.setattr("callpath_modeler.support.executors._SECONDS_TO_FIRST_WORKER", 0.5)
     _, address = scheduler
     done = run("info", runs, "--executor", f"dask:{address}")
     done.fails(2, f"the scheduler at {address} has no worker")
@@ -188,8 +188,8 @@ def test_a_scheduler_that_is_lost_during_work_is_one_error(spawn, runs, tmp_path
 def test_workers_that_are_all_lost_during_work_are_one_error(
     run, runs, tmp_path, scheduler, monkeypatch
 ):
-    monkeypatch.setattr("callpath_modeler.dask_cluster._SECONDS_WITHOUT_WORKER", 1.0)
-    monkeypatch.setattr("callpath_modeler.shared_work._SECONDS_BETWEEN_CHECKS", 0.5)
+    monkeypatch.setattr("callpath_modeler.support.executors._SECONDS_WITHOUT_WORKER", 1.0)
+    monkeypatch.setattr("callpath_modeler.support.parallel._SECONDS_BETWEEN_CHECKS", 0.5)
     _, address = scheduler
     reader = tmp_path / "slow.py"
     reader.write_text(SLOW)

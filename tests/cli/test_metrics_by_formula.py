@@ -11,7 +11,7 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler import LoadOptions, Study
-from callpath_modeler.history import store as history_store
+from callpath_modeler.history import history_store
 from configured import write
 from two_stores import check_same_stores
 

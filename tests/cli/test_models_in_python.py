@@ -15,7 +15,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.modeling import default_space
-from callpath_modeler.report.python_source import identifiers, python_source
+from callpath_modeler.report.exports import identifiers, python_source
 
 
 def imported(source, tmp_path):

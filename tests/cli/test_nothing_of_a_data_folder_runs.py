@@ -20,9 +20,9 @@ STARTED_IN = """
 import os, sys
 from pathlib import Path
 import numpy, click, queue, signal, pickle, msgspec, multiprocessing.resource_tracker
-from callpath_modeler.parallel import WorkerPool
+from callpath_modeler.support.parallel import WorkerPool
 from callpath_modeler.readers.registry import offered
-import callpath_modeler.worker_processes
+import callpath_modeler.support.parallel
 
 sys.path.insert(0, "")
 os.chdir(sys.argv[1])

@@ -8,8 +8,8 @@ import shlex
 
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.readers.tokens import tokens_in
+from callpath_modeler.studies import loading
 
 SCALES = (2, 4, 8, 16)
 

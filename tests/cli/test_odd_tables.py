@@ -9,9 +9,9 @@ import shlex
 import numpy as np
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import ColumnChoices
+from callpath_modeler.studies import loading
 
 ROWS = [(1, 120.0), (2, 61.5), (4, 32.0), (8, 17.2), (16, 10.1), (32, 7.3)]
 SCALES, TIMES = ([*each] for each in zip(*ROWS, strict=True))

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from callpath_modeler.history import prediction_store
+from callpath_modeler.history import predictions as prediction_store
 
 EXPECTATIONS = """\
 schema = 1

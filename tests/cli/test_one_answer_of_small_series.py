@@ -15,7 +15,7 @@ import pytest
 import callpath_modeler as cpm
 import cube_writer as cw
 from callpath_modeler import LoadOptions, ReadOptions, Study
-from callpath_modeler.pipeline import FitOptions
+from callpath_modeler.studies.pipeline import FitOptions
 from hybrid_timelines import FORMATS, Timeline
 from one_answer import Commands
 

@@ -101,7 +101,7 @@ def test_what_is_asked_most_needs_neither_scipy_nor_a_reader_of_others(words, sa
     command, *more = words
     more += [runs] if command == "diff" else ["--target", "1000"]
     imported = imported_by(command, runs, *more)
-    assert {"callpath_modeler.modeling.application", "cpmodel_scorep.stream"} <= imported
+    assert {"callpath_modeler.modeling.fitting", "cpmodel_scorep.stream"} <= imported
     assert not {"scipy", "pandas", "networkx", "cpmodel_otf2.events", "otf2"} & imported
 
 

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from callpath_modeler import loading, pipeline
 from callpath_modeler.errors import UsageError
+from callpath_modeler.studies import loading, pipeline
 from cells import cells
 
 PROCESSES = (

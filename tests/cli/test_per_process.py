@@ -309,7 +309,7 @@ def test_ascii_has_no_other_characters(run, runs):
 
 def test_the_browser_shows_the_same_and_its_command_repeats_it(run, runs, monkeypatch):
     from callpath_modeler.analysis.answer import answer_at
-    from callpath_modeler.analysis.answer_inputs import AnswerInputs
+    from callpath_modeler.analysis.answer_bands import AnswerInputs
     from callpath_modeler.cli import browse
 
     seen = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callpath_modeler.report.plugins import Plugin, plugins_text
+from callpath_modeler.cli.plugins import Plugin, plugins_text
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "plugins" / "example"
 READER = EXAMPLE / "cpmodel_timings.py"

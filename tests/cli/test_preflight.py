@@ -10,10 +10,10 @@ import click
 import pytest
 
 from callpath_modeler import shards as shards_module
-from callpath_modeler.cli.default_group import DefaultGroup
 from callpath_modeler.cli.group import cpmodel
+from callpath_modeler.cli.option_groups import DefaultGroup
 from callpath_modeler.cli.preflight import CheckedCommand, OutputPath
-from callpath_modeler.readers import runs as reading
+from callpath_modeler.readers import profile_runs as reading
 
 TABLE = "callpath,p,time\n" + "".join(f"main,{p},{p**0.5}\nmain/f,{p},2\n" for p in (4, 8, 16, 32))
 
@@ -70,7 +70,7 @@ def unopened(monkeypatch):
         raise AssertionError("a profile was opened")
 
     monkeypatch.setattr(reading, "read_runs", opened)
-    monkeypatch.setattr("callpath_modeler.readers.parallel_reading.read_runs", opened)
+    monkeypatch.setattr("callpath_modeler.readers.profile_runs.read_runs", opened)
 
 
 WRITERS = {
@@ -172,7 +172,7 @@ def test_the_default_name_of_a_store_is_checked_before_models(run, runs, tmp_pat
     def modelled(*_args):
         raise AssertionError("a model was made")
 
-    monkeypatch.setattr("callpath_modeler.pipeline.fit", modelled)
+    monkeypatch.setattr("callpath_modeler.studies.pipeline.fit", modelled)
     run("fit", runs).fails(6, "exists")
     run("fit", store.name, "--force").fails(6, "-o is an input")
 

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler import process_profile as reading
 from callpath_modeler.errors import DataError
-from callpath_modeler.loading import load
-from callpath_modeler.process_profile import ProcessProfile, process_profiles
-from callpath_modeler.profile.placement import Placement
-from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.schema import Metric, Placement
 from callpath_modeler.readers.process_values import ProcessValues
-from callpath_modeler.report.page.processes import BARS, processes_part
+from callpath_modeler.report.page.cards import BARS, processes_part
+from callpath_modeler.studies import process_profile as reading
+from callpath_modeler.studies.loading import load
+from callpath_modeler.studies.process_profile import ProcessProfile, process_profiles
 
 NAMES = ["main", "solve", "MPI_Wait", "other", "solve"]
 TREE = cw.Tree([-1, 0, 1, 0, 3], NAMES)

@@ -8,9 +8,9 @@ import shlex
 
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.errors import UsageError
 from callpath_modeler.readers.base import ColumnChoices
+from callpath_modeler.studies import loading
 
 ROWS = [(1, 100.0), (2, 51.0), (4, 26.3), (8, 14.1), (16, 8.2)]
 

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.history import prediction_store
-from callpath_modeler.history.prediction_scores import scored
-from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord
-from callpath_modeler.history.store import read
+from callpath_modeler.history import predictions as prediction_store
+from callpath_modeler.history.history_store import read
+from callpath_modeler.history.predictions import OutcomeRecord, PredictionRecord, scored
 
 SCALES = (8, 16, 32, 64, 128)
 NAMES = ("main", *(f"main/f{k}" for k in range(6)))

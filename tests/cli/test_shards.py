@@ -8,8 +8,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from callpath_modeler import loading, shards
+from callpath_modeler import shards
 from callpath_modeler.errors import InputError
+from callpath_modeler.studies import loading
 from fuzz.forms import HEAD, checked
 from two_stores import check_same_stores
 

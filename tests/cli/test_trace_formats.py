@@ -13,7 +13,7 @@ import pytest
 
 from cells import cells
 from communication import HALVES, everything, exchange, head_to_head, traced
-from cpmodel_commspec.generators.registry import installed, load
+from cpmodel_commspec.generators.interface import installed, load
 from trace_writer import Comm
 
 FORMATS = sorted(installed())

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
-from callpath_modeler.history import prediction_store
-from callpath_modeler.history import store as history_store
-from callpath_modeler.history.store import HistoryRecord
+from callpath_modeler.history import history_store
+from callpath_modeler.history import predictions as prediction_store
+from callpath_modeler.history.history_store import HistoryRecord
 from efficient_runs import message_passing, uneven, write_run
 
 NAMES = ("main", *"abcdefghi")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from callpath_modeler.history.store import add, read
+from callpath_modeler.history.history_store import add, read
 from recipes import blocks, furnish, shell
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,16 +22,17 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.cli import browse, page_server, waiting_connections
+from callpath_modeler.analysis.answer_bands import AnswerInputs
+from callpath_modeler.cli import browse
+from callpath_modeler.cli import web as page_server
+from callpath_modeler.cli import web as waiting_connections
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.page_server import PageServer, Response
-from callpath_modeler.cli.web import WebViews
+from callpath_modeler.cli.web import PageServer, Response, WebViews
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import Sort, ViewRequest
-from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.study import Study
+from callpath_modeler.studies import loading
+from callpath_modeler.studies.study import Study
 
 INTERRUPTIBLE = """
 import signal

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import working
-from callpath_modeler.cli.exit_status import EXIT_INTERRUPT, EXIT_MEMORY
+from callpath_modeler.cli import EXIT_INTERRUPT, EXIT_MEMORY
 from callpath_modeler.errors import InputError, is_lack_of_memory, reason_of
 
 TABLE = "callpath,p,time\n" + "".join(f"main,{p},{p**0.5}\nmain/f,{p},2\n" for p in (4, 8, 16, 32))
@@ -148,7 +148,7 @@ def test_too_little_memory_has_a_status_of_its_own(run, table, monkeypatch, erro
     def fails(*_args, **_kwargs):
         raise error
 
-    monkeypatch.setattr("callpath_modeler.study.load_parts", fails)
+    monkeypatch.setattr("callpath_modeler.studies.study.load_parts", fails)
     done = run("info", table)
     assert EXIT_MEMORY not in {0, 1, 2, 3, 4, 5, 6, 7}
     done.fails(EXIT_MEMORY, "too little memory")
@@ -159,7 +159,7 @@ def test_an_input_error_for_lack_of_memory_is_no_damaged_input(run, table, monke
         cause = OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
         raise InputError("x: damaged", hint="another") from cause
 
-    monkeypatch.setattr("callpath_modeler.study.load_parts", fails)
+    monkeypatch.setattr("callpath_modeler.studies.study.load_parts", fails)
     run("info", table).fails(EXIT_MEMORY, "too little memory")
 
 

@@ -6,8 +6,8 @@ import profiler_files
 import program_logs
 import table_files as tf
 import workflow_files as wf
-from callpath_modeler import loading
 from callpath_modeler.report.exports import for_extrap
+from callpath_modeler.studies import loading
 from callpath_modeler.testing import ReaderContract
 from cpmodel_tables import (
     ExtrapReader,

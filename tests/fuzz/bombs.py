@@ -93,7 +93,7 @@ def _count_unpacked() -> None:
 
 def _read(path: str) -> None:
     from callpath_modeler.errors import CallpathModelerError, PluginError
-    from callpath_modeler.loading import load
+    from callpath_modeler.studies.loading import load
     from fuzz.judge import peak_memory
 
     told = ""
@@ -111,7 +111,7 @@ def _read(path: str) -> None:
 
 
 def _main(paths: list[str], warm: str) -> None:
-    from callpath_modeler.loading import load
+    from callpath_modeler.studies.loading import load
 
     # Modules are imported once, before the forks.
     load([warm])

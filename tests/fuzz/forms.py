@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import msgspec
 
 import cube_writer as cw
-from callpath_modeler.history import prediction_store, store
+from callpath_modeler.history import history_store, predictions
 
 Members = dict[str, bytes]
 
@@ -137,21 +137,21 @@ class History(Single):
             for number, (name, content) in enumerate(members.items()):
                 table = name.partition("/")[0]
                 row = history_row(table, content, f"c{number}", float(number))
-                store.add_entry(path, table, row)
+                history_store.add_entry(path, table, row)
             return path.read_bytes()
 
 
-def history_row(table: str, content: bytes, commit: str, time: float) -> store.HistoryRow:
+def history_row(table: str, content: bytes, commit: str, time: float) -> history_store.HistoryRow:
     """Return a row of a history, with the digest of its content if that is valid."""
-    row = store.HistoryRow(f"{commit} {time}".encode(), commit, time, content)
+    row = history_store.HistoryRow(f"{commit} {time}".encode(), commit, time, content)
     try:
         if table == "record":
-            payload = msgspec.msgpack.decode(content, type=store._Payload)
-            return replace(row, digest=store._record(commit, time, payload).digest)
-        kind = prediction_store.PredictionRecord
-        kind = kind if table == "prediction" else prediction_store.OutcomeRecord
+            payload = msgspec.msgpack.decode(content, type=history_store._Payload)
+            return replace(row, digest=history_store._record(commit, time, payload).digest)
+        kind = predictions.PredictionRecord
+        kind = kind if table == "prediction" else predictions.OutcomeRecord
         told = msgspec.msgpack.decode(content, type=kind)
-        return store.HistoryRow(prediction_store._digest(told), told.commit, told.time, content)
+        return history_store.HistoryRow(predictions._digest(told), told.commit, told.time, content)
     except (msgspec.DecodeError, ValueError, OverflowError):
         return row
 

@@ -24,8 +24,8 @@ import table_files as tf
 import tau_writer
 import trace_writer as ow
 import workflow_files as wf
-from callpath_modeler.history import store as history
-from callpath_modeler.history.prediction_store import OutcomeRecord, PredictionRecord, remember
+from callpath_modeler.history import history_store as history
+from callpath_modeler.history.predictions import OutcomeRecord, PredictionRecord, remember
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
 from fuzz.forms import Directory, bundle, zipped
 from program_logs import PROGRAMS
@@ -217,8 +217,8 @@ def extrap_json() -> list[bytes]:
 
 def extrap_experiment() -> list[bytes]:
     """Return Extra-P's archives, with and without arrays."""
-    from callpath_modeler import loading
     from callpath_modeler.report.exports import for_extrap
+    from callpath_modeler.studies import loading
 
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "small.txt"
@@ -551,8 +551,9 @@ def specifications() -> list[bytes]:
 @cache
 def stores() -> list[bytes]:
     """Return stored experiments: of a mixture, classic, of two parameters."""
-    from callpath_modeler import loading, store
-    from callpath_modeler.pipeline import FitOptions, fit
+    from callpath_modeler import store
+    from callpath_modeler.studies import loading
+    from callpath_modeler.studies.pipeline import FitOptions, fit
 
     line = "callpath,p,time\n" + "".join(
         f"{name},{p},{c + d * p}\n" for p in (2, 4, 8, 16, 32) for name, c, d in
@@ -575,7 +576,8 @@ def stores() -> list[bytes]:
 @cache
 def shards() -> list[bytes]:
     """Return shards: of a table, and of a profile with processes and a damaged one."""
-    from callpath_modeler import loading, shards
+    from callpath_modeler import shards
+    from callpath_modeler.studies import loading
 
     table = "callpath,p,time\n" + "".join(f"main/f,{p},{p}\n" for p in (2, 4, 8, 16, 32))
     found = []

@@ -104,7 +104,7 @@ def _store(path: Path) -> None:
 
 def _shard(path: Path) -> None:
     from callpath_modeler import shards
-    from callpath_modeler.loading import LoadOptions, load_shards
+    from callpath_modeler.studies.loading import LoadOptions, load_shards
 
     shards.read(path)
     load_shards([path], LoadOptions())
@@ -125,7 +125,7 @@ def _history(path: Path) -> None:
 
 def _expectations(path: Path) -> None:
     """Check the models of a small program."""
-    from callpath_modeler.expectation_check import check
+    from callpath_modeler.studies.expectation_check import check
 
     check(_models(), path)
 
@@ -133,9 +133,9 @@ def _expectations(path: Path) -> None:
 @cache
 def _models() -> Fitted:
     """Return models of the call paths and metrics that the expectations of the seed name."""
-    from callpath_modeler.pipeline import fit
-    from callpath_modeler.profile.metric_values import MetricValues
+    from callpath_modeler.profile.groups import MetricValues
     from callpath_modeler.profile.schema import Metric
+    from callpath_modeler.studies.pipeline import fit
     from synthetic import POINTS, experiment
 
     points = np.array(POINTS)
@@ -256,7 +256,7 @@ def _guidelines(path: Path) -> None:
 
 def _told(path: Path) -> None:
     """Tell the communication of a trace or specification in each format; some cannot tell it."""
-    from cpmodel_commspec.generators.registry import installed, load
+    from cpmodel_commspec.generators.interface import installed, load
 
     programs = [name for name in installed() if load(name).is_program]
     for name in installed().keys() - set(programs):
@@ -305,13 +305,12 @@ def _patterns(path: Path) -> None:
 
 def _expressions(path: Path) -> None:
     """Read a text in every small language; at least one of them must accept a seed."""
-    from callpath_modeler.analysis.gates import RegressionGate
-    from callpath_modeler.expression import parse_comparison
+    from callpath_modeler.analysis.difference import RegressionGate
     from callpath_modeler.modeling import parse_growth
     from callpath_modeler.modeling.terms import as_exponent
     from callpath_modeler.profile.metric_formulas import parse_definitions
-    from callpath_modeler.readers.run_filter import parse_conditions
-    from callpath_modeler.syntax import ExpressionError
+    from callpath_modeler.readers.run_cases import parse_conditions
+    from callpath_modeler.support.expression import ExpressionError, parse_comparison
     from callpath_modeler.units import parse_quantity
     from cpmodel_guidelines.rules import parse as parse_guideline
 
@@ -340,8 +339,7 @@ def _names(path: Path) -> None:
     """Read the text as the name of a run, a function, a metric and a call path."""
     from callpath_modeler.profile.pattern import short_name
     from callpath_modeler.readers.discover import natural_order
-    from callpath_modeler.readers.paths import split_paths
-    from callpath_modeler.readers.titles import read_title
+    from callpath_modeler.readers.paths import read_title, split_paths
     from callpath_modeler.readers.tokens import tokens_in
     from cpmodel_hpctoolkit.names import function_region
 

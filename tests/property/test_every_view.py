@@ -10,10 +10,9 @@ from test_call_trees import REGIONS, trees
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Grouping, functions
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import Selection, outline
+from callpath_modeler.profile.outline import Selection, hot_path, outline
 from callpath_modeler.profile.schema import PROGRAM
-from callpath_modeler.profile.views import BottomUp, Flat, ViewKind, open_view
+from callpath_modeler.profile.tree_views import BottomUp, Flat, ViewKind, open_view
 
 quick = settings(max_examples=60)
 BY = (Grouping.FILE, Grouping.REGION)

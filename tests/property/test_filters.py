@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler import loading, pipeline
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.refinement import VisitCost, refine
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.report.score_p_filter import filter_text
+from callpath_modeler.report.refinement_text import filter_text
+from callpath_modeler.studies import loading, pipeline
 from instrumented import P, compiled, ranked
 from score_p_filters import excluded, rules
 

@@ -16,10 +16,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from callpath_modeler import pipeline
-from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.stored import to_arrays
+from callpath_modeler.studies import pipeline
+from callpath_modeler.studies.loading import LoadOptions, load
 from many_rows import KINDS, many_rows
 
 SAMPLES = Path(__file__).parents[2] / "sample_profiles"

@@ -1,7 +1,7 @@
 """Change a module in one place at a time, and check whether its own tests fail.
 
     make mutants                                       # all modules of mutants.toml
-    make mutants MODULES="callpath_modeler/analysis/rank.py"
+    make mutants MODULES="callpath_modeler/analysis/answer.py"
 
 For developers, not for CI. ``mutants.toml`` names the tests of each module, and why some changes
 have no effect that a test could notice. Each change has a new process that imports the changed

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from callpath_modeler import atomic
-from callpath_modeler.atomic import new_directory, write_file
 from callpath_modeler.errors import OutputError
+from callpath_modeler.support import atomic
+from callpath_modeler.support.atomic import new_directory, write_file
 
 
 def listed(directory):

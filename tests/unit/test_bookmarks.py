@@ -8,9 +8,9 @@ import pytest
 
 from callpath_modeler.bookmarks import LONGEST_NOTE, NAME, Bookmark, BookmarkFile
 from callpath_modeler.errors import InputError, OutputError
-from callpath_modeler.loading import load
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.studies.loading import load
 from synthetic import call_tree
 
 MARKS = [Bookmark("main/solve", "ask Jane"), Bookmark('main/"a\\/b"\x7f\u202e', ""), Bookmark("f")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler import build_identity
-from callpath_modeler.build_identity import same_build
+from callpath_modeler.support import atomic
+from callpath_modeler.support.atomic import same_build
 
 
 @pytest.fixture
@@ -14,15 +14,15 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "one.py").write_text("x = 1\n")
-    monkeypatch.setattr(build_identity, "_packages", lambda: {"package": folder})
-    build_identity.build_identity.cache_clear()
+    monkeypatch.setattr(atomic, "_packages", lambda: {"package": folder})
+    atomic.build_identity.cache_clear()
     yield folder
-    build_identity.build_identity.cache_clear()
+    atomic.build_identity.cache_clear()
 
 
 def identity():
-    build_identity.build_identity.cache_clear()
-    return build_identity.build_identity()
+    atomic.build_identity.cache_clear()
+    return atomic.build_identity()
 
 
 @pytest.mark.parametrize("name", ["one.py", "two.py", "inner/loops.c", "inner/loops.h"])
@@ -37,7 +37,7 @@ def test_other_files_and_the_commit_do_not_change_the_build(package, monkeypatch
     before = identity()
     (package / "library.so").write_bytes(b"1")
     (package / "one.pyc").write_bytes(b"1")
-    monkeypatch.setattr(build_identity, "_commit", lambda _: "0123456789" * 4)
+    monkeypatch.setattr(atomic, "_commit", lambda _: "0123456789" * 4)
     after = identity()
     assert "commit 01234567" in after
     assert before != after
@@ -69,4 +69,4 @@ def test_the_commit_of_a_checkout_is_read_without_git(tmp_path, kind):
         (home / "HEAD").write_text("ref: ../../outside\n")
         (tmp_path.parent / "outside").write_text(commit)
     expected = commit if kind not in {"none", "hostile"} else ""
-    assert build_identity._commit(tmp_path) == expected
+    assert atomic._commit(tmp_path) == expected

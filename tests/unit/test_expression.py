@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.expression import (
+from callpath_modeler.support.expression import (
     CallPathsNode,
     ComparisonError,
     NameNode,

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from callpath_modeler.fingerprints import Fingerprint, fingerprints
+from callpath_modeler.support.atomic import Fingerprint, fingerprints
 
 
 def test_a_file_has_its_size_and_hash(tmp_path):

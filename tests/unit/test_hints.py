@@ -10,8 +10,8 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.frame import from_frame
-from callpath_modeler.pipeline import FitOptions
+from callpath_modeler.studies.data_frame import from_frame
+from callpath_modeler.studies.pipeline import FitOptions
 
 SCALES = (2, 4, 8, 16, 32)
 

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import CallpathModelerError, DataError, InputError, OutputError
-from callpath_modeler.history import store as history_store
+from callpath_modeler.history import history_store
 from callpath_modeler.history.commits import judged
-from callpath_modeler.history.prediction_store import PredictionRecord, predictions, remember
-from callpath_modeler.history.store import HistoryRecord, add, read
-from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.history.history_store import HistoryRecord, add, read
+from callpath_modeler.history.predictions import PredictionRecord, predictions, remember
+from callpath_modeler.support.input_limits import InputLimits, Work
 
 SCALES = np.array([2.0, 4.0, 8.0])
 

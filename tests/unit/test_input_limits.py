@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.input_limits import UNLIMITED, VARIABLE, InputLimits, Work
-from callpath_modeler.loading import load
+from callpath_modeler.studies.loading import load
+from callpath_modeler.support.input_limits import UNLIMITED, VARIABLE, InputLimits, Work
 from cells import cells
 
 

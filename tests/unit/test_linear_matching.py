@@ -22,9 +22,8 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import Patterns, matcher_of, short_name
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.readers.discover import natural_order
-from callpath_modeler.readers.paths import split_paths
-from callpath_modeler.readers.run_filter import RunCondition
-from callpath_modeler.readers.titles import read_title
+from callpath_modeler.readers.paths import read_title, split_paths
+from callpath_modeler.readers.run_cases import RunCondition
 from callpath_modeler.readers.tokens import tokens_in
 from callpath_modeler.units import parse_quantity
 from cells import cells

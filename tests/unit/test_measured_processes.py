@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.loading import load
-from callpath_modeler.process_profile import process_profile
 from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.studies.loading import load
+from callpath_modeler.studies.process_profile import process_profile
 
 CUBES = (
     "scorep/amg.weak/amg.p16.r2",
@@ -141,8 +141,8 @@ def _with(path, metric):
 
 
 def _all():
-    from callpath_modeler.loading import LoadOptions
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.studies.loading import LoadOptions
 
     return LoadOptions(ReadOptions(metrics=None))
 

@@ -6,10 +6,16 @@ import pytest
 
 from callpath_modeler.cli.view_options import parse_share
 from callpath_modeler.errors import CallpathModelerError
-from callpath_modeler.loading import load, parse_number
 from callpath_modeler.modeling.terms import as_exponent
-from callpath_modeler.numerals import LONGEST, are_plain, decimal_of, fraction_of, whole_of
-from callpath_modeler.units import parse_quantity
+from callpath_modeler.studies.loading import load, parse_number
+from callpath_modeler.units import (
+    LONGEST,
+    are_plain,
+    decimal_of,
+    fraction_of,
+    parse_quantity,
+    whole_of,
+)
 
 NO_NUMBERS = ["1_000", "1" * 5000, "٣٢", "3²", "1٫5"]
 READERS = {

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import working
-from callpath_modeler import parallel
 from callpath_modeler.errors import WorkerDiedError
-from callpath_modeler.parallel import WorkerPool, worth
+from callpath_modeler.support import parallel
+from callpath_modeler.support.parallel import WorkerPool, worth
 
 TESTS = Path(working.__file__).parent
 
@@ -197,7 +197,7 @@ def test_few_seconds_are_not_worth_many_processes():
 
 FOREVER = """
 import signal, sys, working
-from callpath_modeler.parallel import WorkerPool
+from callpath_modeler.support.parallel import WorkerPool
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored
 with WorkerPool(2) as pool:
     list(pool.map(working.wait_forever, [sys.argv[1]] * 9))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from callpath_modeler import program_path
-from callpath_modeler.program_path import safe_environment, safe_variables
+from callpath_modeler.support import program_path
+from callpath_modeler.support.program_path import safe_environment, safe_variables
 
 LIBRARY = str(Path(os.__file__).parent)
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from callpath_modeler import pipeline, question
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import default_space
+from callpath_modeler.studies import pipeline, question
 from synthetic import POINTS, experiment, fitted
 
 

@@ -10,13 +10,13 @@ import time
 
 import pytest
 
-from callpath_modeler import atomic
-from callpath_modeler.atomic import new_directory, write_file
+from callpath_modeler.support import atomic
+from callpath_modeler.support.atomic import new_directory, write_file
 
 _WRITER = """
 import os, signal, sys, time
 from pathlib import Path
-from callpath_modeler.atomic import new_directory, write_file
+from callpath_modeler.support.atomic import new_directory, write_file
 
 def pieces():
     yield b"first"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from callpath_modeler import stages
+from callpath_modeler.support import front_ends
 
 
 class Heard:
@@ -16,18 +16,18 @@ class Heard:
 
 
 def heard_by(listener, work):
-    stages.listen(listener)
+    front_ends.listen(listener)
     try:
         return work()
     finally:
-        stages.listen(None)
+        front_ends.listen(None)
 
 
 def test_a_stage_tells_its_seconds():
     heard = Heard()
 
     def work():
-        with stages.stage("read"):
+        with front_ends.stage("read"):
             pass
 
     heard_by(heard, work)
@@ -36,7 +36,7 @@ def test_a_stage_tells_its_seconds():
 
 def test_a_map_tells_how_many_rows_are_done():
     heard, parts = Heard(), ["ab", "c", "def"]
-    made = heard_by(heard, lambda: list(stages.counted_map("fit", map, 6)(str.upper, parts)))
+    made = heard_by(heard, lambda: list(front_ends.counted_map("fit", map, 6)(str.upper, parts)))
     assert made == ["AB", "C", "DEF"]
     assert heard.told == [("fit", n, 6) for n in (0, 2, 3, 6)]
 
@@ -50,11 +50,11 @@ def test_a_map_takes_parts_on_demand():
             yield part
 
     def first():
-        return next(iter(stages.counted_map("fit", map, 3)(str.upper, parts())))
+        return next(iter(front_ends.counted_map("fit", map, 3)(str.upper, parts())))
 
     assert heard_by(Heard(), first) == "A"
     assert taken == ["a"]
 
 
 def test_without_a_listener_the_map_is_unchanged():
-    assert stages.counted_map("fit", map, 3) is map
+    assert front_ends.counted_map("fit", map, 3) is map

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler import store
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError, OutputError
 from synthetic import POINTS, fitted

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler import store, study
+from callpath_modeler import store
 from callpath_modeler.errors import UsageError
+from callpath_modeler.studies import study
 from synthetic import POINTS, experiment
 
 LAWS = {"main": [1.0] * len(POINTS), "main/solve": [0.1 * p for p in POINTS]}

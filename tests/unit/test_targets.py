@@ -5,8 +5,8 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
-from callpath_modeler.question import parse_target
-from callpath_modeler.targets import settings_of, target_of, targets_of
+from callpath_modeler.profile.runs import settings_of, target_of, targets_of
+from callpath_modeler.studies.question import parse_target
 from synthetic import fitted
 
 LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}

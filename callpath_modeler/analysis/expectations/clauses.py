@@ -4,46 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, TypeGuard, TypeVar
 
 import msgspec
 
-from callpath_modeler.analysis.expectations.document import (
-    EXAMPLES,
-    Defaults,
-    Document,
-    ExpectEntry,
-    JudgementSettings,
-    RuleEntry,
-    parse,
-)
 from callpath_modeler.analysis.expectations.expectation import (
+    EXAMPLES,
     Bound,
     Criterion,
     CriterionKind,
+    Defaults,
+    Document,
     Expectation,
     Expectations,
+    ExpectEntry,
     GrowthLimit,
+    JudgementSettings,
+    RuleEntry,
     RuleText,
+    parse,
 )
-from callpath_modeler.argument_checks import CONFIDENCE
-from callpath_modeler.errors import InputError
-from callpath_modeler.expression import (
+from callpath_modeler.errors import CONFIDENCE, InputError, UsageError
+from callpath_modeler.modeling import (
+    Function,
+    Growth,
+    GrowthSyntaxError,
+    parse_function,
+    parse_growth,
+)
+from callpath_modeler.modeling.expected_growth import DeviationLimits, default_deviation
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.omissions import WHOLE
+from callpath_modeler.profile.runs import main_parameter
+from callpath_modeler.support.expression import (
     CallPathsNode,
     Comparison,
     ComparisonError,
+    ExpressionError,
     leaves,
     parse_comparison,
 )
-from callpath_modeler.modeling import Growth, parse_growth
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH
-from callpath_modeler.modeling.validation import DeviationLimits, default_deviation
-from callpath_modeler.profile.omissions import WHOLE
-from callpath_modeler.profile.parameter_line import main_parameter
-from callpath_modeler.syntax import ExpressionError
-from callpath_modeler.toml import Place, TomlFile
+from callpath_modeler.support.toml import Place, TomlFile
 from callpath_modeler.units import base_and_factor, parse_quantity
 
 _AnyEntry = TypeVar("_AnyEntry", ExpectEntry, RuleEntry)
@@ -369,3 +373,52 @@ def _phrase(criterion: Criterion) -> str:
             return f"growth {criterion.text}"
         case Comparison() | RuleText():
             return criterion.text
+
+
+_EXAMPLES = "e.g. --expect 'O(log p)', --expect expectations.toml, or a directory of runs"
+
+
+@dataclass(frozen=True, slots=True)
+class ExcessExpectation:
+    """The content of ``--expect``: a growth, a file of expectations, or another experiment.
+
+    Attributes
+    ----------
+    text : what the user wrote
+    growth : the growth and its parameter; None = it is none
+    expectations : the expectations of a file; None = it is none. Without both, `text` is the path
+        of another experiment
+    """
+
+    text: str
+    growth: tuple[Function, str | None] | None = None
+    expectations: Expectations | None = None
+
+
+def parse_expectation(text: str) -> ExcessExpectation:
+    """Return the content of ``--expect``.
+
+    A path that exists is a file of expectations if its suffix is ``.toml``, else an experiment. All
+    else is a growth.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither a path nor a growth.
+    InputError
+        If the file of expectations is invalid.
+    """
+    if text.endswith(".toml"):
+        return ExcessExpectation(text, expectations=read(Path(text)))
+    if text in {Scaling.WEAK, Scaling.STRONG}:
+        raise UsageError(f"--expect {text} is a kind of scaling", hint=f"--scaling {text}")
+    try:
+        if text.strip() and Path(text).exists():
+            return ExcessExpectation(text)
+    except (OSError, ValueError):
+        pass  # The text is too long for a path, or has a null character.
+    try:
+        return ExcessExpectation(" ".join(text.split()), growth=parse_function(text))
+    except GrowthSyntaxError as cause:
+        message = f"--expect is neither a growth nor an existing path: {cause}"
+        raise UsageError(message, hint=_EXAMPLES) from None

@@ -18,14 +18,18 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from callpath_modeler.analysis.bands import Band, propagate_errors
-from callpath_modeler.analysis.expectations.bound_check import BoundSides
-from callpath_modeler.analysis.expectations.crossings import crossing
-from callpath_modeler.analysis.expectations.sum_models import SumKey, SumModels
-from callpath_modeler.analysis.expectations.verdicts import Crossing
+from callpath_modeler.analysis.expectations.bounds import BoundSides, crossing
+from callpath_modeler.analysis.expectations.check_result import Crossing
+from callpath_modeler.analysis.expectations.subjects import SumKey, SumModels
 from callpath_modeler.analysis.measured import Measured, sum_over
+from callpath_modeler.analysis.uncertain import Band, propagate_errors
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.expression import (
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Growth, Models
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.profile.pattern import Patterns, unmatched
+from callpath_modeler.support.expression import (
     CallPathsNode,
     Comparison,
     ComparisonError,
@@ -44,11 +48,6 @@ from callpath_modeler.expression import (
     unit_text,
     units_of,
 )
-from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import Growth, Models
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH
-from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.pattern import Patterns, unmatched
 
 Numbers = Mapping[str, tuple[float, str]]
 

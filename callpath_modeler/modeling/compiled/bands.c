@@ -1,4 +1,4 @@
-/* Predictive distributions and bands of hypotheses: repeats `modeling/predictive.py`. */
+/* Predictive distributions and bands of hypotheses: repeats `modeling/model_columns.py`. */
 #include "predictions.h"
 
 /* Number of alternatives of a row that count: one of few numbers, so that rows can share lanes. */

@@ -1,5 +1,5 @@
 /* Candidates that represent all those of a row, and their coefficients in the unit of the metric:
-   repeats `write_models` of `modeling/mixture/outcome.py` up to the quality of the model. */
+   repeats `write_models` of `modeling/mixture/row_models.py` up to the quality of the model. */
 #include "columns.h"
 #include "functions.h"
 #include "memory.h"

@@ -1,5 +1,5 @@
 /* Residuals of models at the points, and the status of each row: repeats `_write_quality` and
-   `_status` of `modeling/mixture/outcome.py`. */
+   `_status` of `modeling/mixture/row_models.py`. */
 #include "columns.h"
 #include "lanes.h"
 #include "memory.h"

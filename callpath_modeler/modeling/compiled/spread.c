@@ -1,5 +1,5 @@
 /* Noise of repetitions: repeats `repetition_stats`, `row_spread` and `Pool.noise` of
-   `modeling/mixture/repetition_noise.py`, and `row_status` of `modeling/mixture/outcome.py`. */
+   `modeling/mixture/scaled_rows.py`, and `row_status` of `modeling/mixture/row_models.py`. */
 #include <float.h>
 
 #include "costs.h"

@@ -1,6 +1,8 @@
-"""Constants of models, their alternatives and their status.
+"""Constants of models, their alternatives, their status, and their validation against expectations.
 
 See docs/explanation/noise-and-bands.md, 'Prediction and band'.
+
+See docs/explanation/expectations.md.
 """
 
 from __future__ import annotations
@@ -236,4 +238,28 @@ COSTLY = 0.005
 """Share of the total, at the largest point or far beyond, from which a row is compared with them.
 
 Unit: share. Evidence: by convention.
+"""
+
+MATCH_CHUNK = 2048
+"""Rows that are fitted together.
+
+Unit: rows. Evidence: by convention.
+"""
+
+FURTHEST = 2.0**20
+"""Largest scale at which a deciding run is searched, in units of the largest point.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+PER_DOUBLING = 4
+"""Values of the parameter per doubling that are tried.
+
+Unit: count. Evidence: by convention.
+"""
+
+VERDICT_CHUNK = 256
+"""Rows whose bands are computed together.
+
+Unit: rows. Evidence: by convention.
 """

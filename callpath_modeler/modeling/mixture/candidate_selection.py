@@ -18,8 +18,9 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.constants.evidence import TINY
 from callpath_modeler.modeling.constants.noise import EXACT_WHOLE, MATTERS, NEVER, ROUNDED
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates, candidates
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, fitted_values, posterior
+from callpath_modeler.modeling.mixture.residuals import ScreenedHypotheses, screen, smoothed
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Deviations,
     Drift,
@@ -27,11 +28,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     error_unit,
     floor_of,
     relative_weights,
-)
-from callpath_modeler.modeling.mixture.screening import (
-    ScreenedHypotheses,
-    screen,
-    smoothed,
 )
 
 _STEADY = Drift(0.0)

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling.constants.evidence import LITTLE, ROUNDING, TINY
 from callpath_modeler.modeling.kernels import kernels
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses, HypothesisGroup
+from callpath_modeler.modeling.mixture.one_parameter import Hypotheses, HypothesisGroup
 from callpath_modeler.modeling.mixture.regressions import (
     OneTermFits,
     PairSums,
@@ -24,7 +24,12 @@ from callpath_modeler.modeling.mixture.regressions import (
     pair_evidence,
     positive_evidence,
 )
-from callpath_modeler.modeling.mixture.residuals import large_misfits, log_residuals
+from callpath_modeler.modeling.mixture.residuals import (
+    ScreenedHypotheses,
+    intercept_penalty,
+    large_misfits,
+    log_residuals,
+)
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Deviations,
     Drift,
@@ -32,7 +37,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     error_unit,
     relative_weights,
 )
-from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses, intercept_penalty
 
 _OFFSET, _BARE = 1, 2
 """Numbers of the families with one shape: offset, without a constant; 0 = positive coefficients."""

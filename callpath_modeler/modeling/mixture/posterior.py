@@ -9,11 +9,11 @@ import numpy as np
 from msgspec import Struct, structs
 
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.modeling.constants.learning import (
+from callpath_modeler.modeling.constants.noise import (
     BY_ONE,
     DEVIATION_STRENGTH,
     KIND_STRENGTH,
-    ROUNDS,
+    LEARNING_ROUNDS,
 )
 from callpath_modeler.modeling.constants.outcome import (
     GROWTH_BEYOND,
@@ -23,9 +23,9 @@ from callpath_modeler.modeling.constants.outcome import (
 )
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.candidates import Candidates, absolute_candidates
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
+from callpath_modeler.modeling.mixture.residuals import ScreenedHypotheses
 from callpath_modeler.modeling.mixture.scaled_rows import Deviations, ScaledRows
-from callpath_modeler.modeling.mixture.screening import ScreenedHypotheses
 
 
 class LogPriors(Struct, frozen=True):
@@ -331,7 +331,7 @@ def maximize_evidence(
         count_as_one * DEVIATION_STRENGTH * np.exp(deviation_prior),
         0.0 if hypotheses.fans is not None else BY_ONE,
     )
-    prior, deviation, factor = _rounds(found, place, held, alone, ROUNDS)
+    prior, deviation, factor = _rounds(found, place, held, alone, LEARNING_ROUNDS)
     after = before * (of_hypothesis * within * factor)[kinds]
     after[which] = prior
     with np.errstate(divide="ignore"):

@@ -14,7 +14,6 @@ from typing import TypeVar
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.breaks import FROM_NOTHING, Break, BreakKind, at_last
 from callpath_modeler.modeling.constants.hypotheses import (
     ALIKE,
     BEGINNING,
@@ -43,7 +42,15 @@ from callpath_modeler.modeling.constants.hypotheses import (
     WITH_LOGARITHM,
 )
 from callpath_modeler.modeling.growth import as_float
-from callpath_modeler.modeling.products import TO_OTHERS, Shape, TermDifference
+from callpath_modeler.modeling.products import (
+    FROM_NOTHING,
+    TO_OTHERS,
+    Break,
+    BreakKind,
+    Shape,
+    TermDifference,
+    at_last,
+)
 from callpath_modeler.modeling.shapes import shape_table
 from callpath_modeler.modeling.terms import Term
 

@@ -1,24 +1,50 @@
-"""Cards of the first call paths: formula, chart, alternatives, excess work."""
+"""Sections of the page: cards of call paths, efficiency, expectations, data quality."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil
+
 import numpy as np
 
-from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
-from callpath_modeler.analysis.rank import Ranking
-from callpath_modeler.analysis.trust import marks_text
-from callpath_modeler.arrays import IntArray
+from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.efficiency_factors import PopFactor
+from callpath_modeler.analysis.expectations.check_result import Check, Outcome, details, sentence
+from callpath_modeler.analysis.run_time import ImbalanceSources
+from callpath_modeler.analysis.uncertain import marks_text
+from callpath_modeler.arrays import BoolArray, IntArray
+from callpath_modeler.diagnostics import KINDS, Finding, by_kind
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.report.causes import conclusion, imbalance_facts, requirement_rows
-from callpath_modeler.report.change_points import formula_from_text, from_text
+from callpath_modeler.profile.experiment import Experiment
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report.cause_text import conclusion, imbalance_facts, requirement_rows
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve
-from callpath_modeler.report.growths import formula_text, growth_range_text, growth_text
+from callpath_modeler.report.efficiency_text import (
+    EfficiencyView,
+    context_lines,
+    headline,
+    label_of,
+    lost_of,
+    range_text,
+    share_text,
+    value_text,
+)
+from callpath_modeler.report.experiment_text import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.headline import at_text
-from callpath_modeler.report.hypotheses import NO_OTHER, compared_text, hypotheses
 from callpath_modeler.report.layout import DEFAULT_STYLE, tied
-from callpath_modeler.report.measured_only import excess_symbol
-from callpath_modeler.report.model import (
+from callpath_modeler.report.losses_text import excess_symbol
+from callpath_modeler.report.model_formulas import (
+    NO_OTHER,
+    compared_text,
+    formula_from_text,
+    formula_text,
+    from_text,
+    growth_range_text,
+    growth_text,
+    hypotheses,
+)
+from callpath_modeler.report.model_text import (
     ExcessStep,
     equation,
     excess_steps,
@@ -32,24 +58,108 @@ from callpath_modeler.report.model import (
     sketch_of,
     whole_formula,
 )
-from callpath_modeler.report.page.content import PageContent
-from callpath_modeler.report.page.figure import figure, legend
 from callpath_modeler.report.page.markup import (
+    CallPathLinks,
     Html,
+    PageContent,
     cell,
+    cut,
+    figure,
     head,
     joined,
+    legend,
     number,
     pairs,
     plain_table,
+    shortened,
     table,
     tag,
 )
-from callpath_modeler.report.page.names import CallPathLinks, cut
-from callpath_modeler.report.page.processes import processes_part
-from callpath_modeler.report.page.ranking import coloured, trust_text
-from callpath_modeler.report.value_columns import loss_columns
+from callpath_modeler.report.page.trees import coloured, trust_text
+from callpath_modeler.report.process_text import process_sentences
+from callpath_modeler.report.ranking_columns import loss_columns
+from callpath_modeler.report.test_reports import last_line, worst_names
+from callpath_modeler.studies.process_profile import ProcessProfile
 from callpath_modeler.units import parameter_value, percent, quantity
+
+BARS = 200
+"""Largest number of bars; each is the maximum of several ranks if ranks are more."""
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 560, 96, 70, 6, 20
+
+
+def processes_part(profile: ProcessProfile, *, key: str) -> Html:
+    """Return the values of processes: a bar for each rank, and a sentence on outlying ranks.
+
+    Its size does not depend on the number of processes: there are at most `BARS` bars, and the
+    sentence names ten ranks or ranges of ranks. It has less than 12 kB.
+
+    Parameters
+    ----------
+    profile : values of the processes of a call path
+    key : prefix of the ids on the page
+    """
+    what, verdict = process_sentences(profile)
+    ranks, found = profile.ranks, profile.distribution()
+    values, each = found.values, ceil(len(found.values) / BARS)
+    picture = Html("")
+    if len(found.valid) > 1 and found.valid.max() > 0:
+        padding = -len(values) % each
+        bars = np.append(values, np.full(padding, np.nan)).reshape(-1, each)
+        flags = np.append(found.outlying, np.zeros(padding, np.bool_)).reshape(-1, each)
+        outlying = np.logical_or.reduce(flags, axis=1)
+        heights = np.nan_to_num(np.fmax.reduce(bars, axis=1)) / float(found.valid.max())
+        if each > 1:
+            what += f"; each bar is the maximum of {each} ranks"
+        sides = [f"rank {ranks[0]}", f"rank {ranks[-1]}"]
+        largest = DEFAULT_STYLE.amount(float(found.valid.max()), profile.metric.unit)
+        picture = _picture(heights, outlying, sides, largest, what, verdict, key)
+    return tag("div", picture, tag("p", verdict), tag("p", what, class_="aside"), class_="ranks")
+
+
+def _picture(
+    heights: np.ndarray,
+    outlying: BoolArray,
+    sides: list[str],
+    largest: str,
+    what: str,
+    verdict: str,
+    key: str,
+) -> Html:
+    """Return the picture; heights are fractions of the largest value, [bars]."""
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - 4
+    width = (right - _LEFT) / len(heights)
+    gap = min(1.0, width / 5)
+
+    def path(is_drawn: BoolArray) -> str:
+        """Return the outline of some bars; a bar with a cost is at least one unit high."""
+        outline = []
+        for k in np.flatnonzero(is_drawn & (heights > 0)).tolist():
+            high = max(1.0, float(heights[k]) * (bottom - _TOP))
+            left, wide = f"{_LEFT + k * width:.4g}", f"{width - gap:.3g}"
+            outline.append(f"M{left} {bottom}v-{high:.3g}h{wide}v{high:.3g}z")
+        return "".join(outline)
+
+    # A mark below each outlying bar, because colour alone tells nothing, and the bar may be low.
+    centres = _LEFT + (np.flatnonzero(outlying) + 0.5) * width
+    marks = "".join(f"M{x:.4g} {bottom + 1}l-3 5h6z" for x in centres.tolist())
+    return tag(
+        "svg",
+        tag("title", what, id=f"{key}-ranks-title"),
+        tag("desc", verdict, id=f"{key}-ranks-desc"),
+        tag("line", class_="grid", x1=_LEFT, x2=right, y1=_TOP, y2=_TOP),
+        tag("line", class_="grid", x1=_LEFT, x2=right, y1=bottom, y2=bottom),
+        tag("text", largest, class_="tick end", x=_LEFT - 7, y=_TOP + 8),
+        tag("text", "0", class_="tick end", x=_LEFT - 7, y=bottom),
+        tag("path", class_="rank", d=path(~outlying)),
+        tag("path", class_="rank outlying", d=path(outlying)),
+        tag("path", class_="rank outlying", d=marks),
+        tag("text", sides[0], class_="tick start", x=_LEFT, y=_HEIGHT - 4),
+        tag("text", sides[1], class_="tick end", x=right, y=_HEIGHT - 4),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_labelledby=f"{key}-ranks-title {key}-ranks-desc",
+    )
+
 
 _GRID = 72
 """Number of points of a curve, equal factors apart: enough to look smooth."""
@@ -263,3 +373,148 @@ def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[Html]:
     ]
     base = "" if fitted.ideal is None else f", {fitted.ideal.meaning}"
     return [plain_table(lines, f"Excess work between scales{base}")]
+
+
+_INDENT = "\N{EM SPACE}"
+_OF_SUBTREES = (
+    PopFactor.PARALLEL,
+    PopFactor.BALANCE,
+    PopFactor.COMMUNICATION,
+    PopFactor.THREADS,
+    PopFactor.SCALABILITY,
+)
+
+
+def efficiency_section(shown: EfficiencyView | str) -> Html:
+    """Return the factors by scale and by subtree, or the reason why there are none."""
+    if isinstance(shown, str):
+        return tag("p", shown)
+    parts = [
+        tag("p", tag("strong", f"{headline(shown)}.")),
+        *(tag("p", line, class_="aside") for line in context_lines(shown)),
+        _factors(shown),
+    ]
+    if len(shown.subtrees):
+        parts += [tag("h3", "Subtrees"), _subtrees(shown)]
+    return joined(*parts)
+
+
+def _factors(shown: EfficiencyView) -> Html:
+    found = shown.efficiency
+    heads = [head("factor")]
+    for estimate in found.estimates:
+        scale = f"{found.line.parameter} = {parameter_value(estimate.scale)}"
+        heads.append(head(scale, right=True))
+        if estimate.is_predicted:
+            heads.append(head("band", right=True))
+    rows = []
+    for factor in found.factors:
+        cells = [tag("th", _INDENT * shown.depth(factor) + label_of(factor), scope="row")]
+        for estimate in found.estimates:
+            value = shown.value(estimate, factor)
+            cells.append(_cell(value, value_text(shown, estimate, factor)))
+            if estimate.is_predicted:
+                cells.append(cell(range_text(shown, estimate, factor), right=True))
+        rows.append(tag("tr", *cells))
+    return table(heads, rows, caption="Factors of parallel efficiency")
+
+
+def _cell(value: float, text: str) -> Html:
+    return cell(text if np.isnan(value) else number(value, text), right=True)
+
+
+def _subtrees(shown: EfficiencyView) -> Html:
+    found, last = shown.efficiency, shown.efficiency.last
+    lost = lost_of(last, shown.scheme)
+    factors = [factor for factor in _OF_SUBTREES if factor in found.factors]
+    heads = [head("subtree"), head("lost", right=True), head("share", right=True)]
+    heads += [head(label_of(factor), right=True) for factor in factors]
+    rows = []
+    # The page may leave out call paths, so these rows are not those of its cards.
+    names = CallPathLinks(found.experiment.tree, np.empty(0, np.intp))
+    places = shown.subtrees
+    for place, path in zip(places.tolist(), names.paths(found.rows[places]), strict=True):
+        cells = [tag("th", path, scope="row")]
+        cells += [
+            _cell(float(values[place]), share_text(float(values[place])))
+            for values in (lost, last.share)
+        ]
+        for factor in factors:
+            text = value_text(shown, last, factor, place)
+            cells.append(_cell(shown.value(last, factor, place), text))
+        rows.append(tag("tr", *cells))
+    note = (
+        "lost: time of the subtree without computation; share: its run time; both as shares of the "
+        "run time of the program"
+    )
+    return joined(table(heads, rows, caption="Subtrees"), tag("p", note, class_="aside"))
+
+
+def expectations_section(check: Check) -> Html:
+    """Return every expectation with its status, in the order of the file."""
+    heads = [head(text) for text in ("status", "expectation", "result", "line")]
+    body = [_row(check, outcome) for outcome in check.outcomes]
+    style = "passed" if check.passed else "failed"
+    return joined(
+        tag("p", tag("strong", last_line(check), class_=style)),
+        table(heads, body, caption="Expectations"),
+        tag("p", f"of {check.path}", class_="aside"),
+    )
+
+
+def _row(check: Check, outcome: Outcome) -> Html:
+    status = str(outcome.status)
+    names = [short_name(name) for name in worst_names(outcome)]
+    place = [shortened(names)] if names else []
+    more = [*place, *details(outcome, check.control_of(outcome))]
+    said = joined(sentence(outcome), *(tag("div", line, class_="aside") for line in more))
+    return tag(
+        "tr",
+        cell(tag("span", status.upper(), class_=f"status {status}")),
+        tag("th", outcome.name, scope="row"),
+        cell(said),
+        cell(str(outcome.line), right=True),
+    )
+
+
+_MOST = 100
+"""Largest number of findings that are listed, because a thousand profiles may have some."""
+_POINTS = 200
+
+
+def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html:
+    """Return one row per kind of finding with its remedy, and a description of the experiment."""
+    coverage = coverage_rows(experiment)
+    more = len(coverage) - 1 - _POINTS
+    rest = [tag("p", f"… {more} more points", class_="aside")] if more > 0 else []
+    return joined(
+        *findings_table(findings),
+        tag("h3", "Parameters"),
+        plain_table(parameter_rows(experiment), "Parameters"),
+        tag("h3", "Metrics"),
+        plain_table(metric_rows(experiment), "Metrics"),
+        tag("h3", "Points"),
+        plain_table(coverage[: _POINTS + 1], "Points"),
+        *rest,
+    )
+
+
+def findings_table(findings: Sequence[Finding]) -> list[Html]:
+    """Return one row per kind of finding, with its remedy."""
+    kinds = by_kind(findings)
+    if not kinds:
+        return [tag("p", "There are no findings.")]
+    heads = [head("finding"), head("count", right=True), head("what"), head("what to do")]
+    body = [
+        tag(
+            "tr",
+            tag("th", tag("code", finding.code), f" {KINDS[finding.code].what}", scope="row"),
+            cell(str(count), right=True),
+            cell(cut(f"{finding.subject}: {finding.message}", 600)),
+            cell(finding.remedy),
+        )
+        for finding, count in kinds[:_MOST]
+    ]
+    more = len(kinds) - len(body)
+    rest = [tag("p", f"… {more} more: cpmodel info --diagnostics", class_="aside")] if more else []
+    return [table(heads, body, caption="Findings"), *rest]

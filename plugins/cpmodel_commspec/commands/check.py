@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.options import A_FILE
 from cpmodel_commspec.commands.reading import TRACE, read_trace
 
@@ -27,10 +27,9 @@ def check(ctx: click.Context, /, *, specification: Path, trace: Path) -> None:
     SPEC.json, from this run or from another.
     """
     from callpath_modeler.units import counted
-    from cpmodel_commspec.checking import differences
+    from cpmodel_commspec.checking import differences, unequal, volumes
     from cpmodel_commspec.exchange import read_json
     from cpmodel_commspec.simulation.wildcards import marked_as, resolved
-    from cpmodel_commspec.volumes import unequal, volumes
 
     console: Console = ctx.obj
     traced, findings = read_trace(console, trace)

@@ -11,9 +11,8 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
-from cpmodel_commspec.commands.reading import is_specification
+from cpmodel_commspec.commands.reading import is_specification, trace_output_options
 from cpmodel_commspec.commands.replay import ideal_run_time, read_source
-from cpmodel_commspec.commands.tables import trace_output_options
 
 
 @click.command("efficiency", cls=Configured)

@@ -70,7 +70,7 @@ def extrapolate(
     traces. Without --at, the formats are text and c.
     """
     from cpmodel_commspec.compression.specify import specify
-    from cpmodel_commspec.generators.registry import load
+    from cpmodel_commspec.generators.interface import load
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found

@@ -12,10 +12,8 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import UsageError
-from cpmodel_commspec.commands.factors import FACTOR
-from cpmodel_commspec.commands.reading import SOURCE
+from cpmodel_commspec.commands.reading import FACTOR, SOURCE, trace_output_options
 from cpmodel_commspec.commands.replay import read_source
-from cpmodel_commspec.commands.tables import trace_output_options
 
 
 @click.command("predict", cls=Configured)
@@ -45,7 +43,7 @@ def predict(
     The estimate divides the measured times of the trace. `cpmodel trace replay` predicts from the
     program, and tells waiting from transfer.
     """
-    from cpmodel_commspec.replay.speedup import estimate, estimate_table, estimate_text
+    from cpmodel_commspec.replay.run_time import estimate, estimate_table, estimate_text
 
     if not communication or not computation:
         raise UsageError("a speedup of 0 takes forever", hint="e.g. --comm-speedup 4")

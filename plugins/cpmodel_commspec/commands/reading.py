@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, RUNS, option
-from callpath_modeler.cli.options import A_FILE
+from callpath_modeler.cli.option_groups import OUTPUT, RUNS, F, option, option_group
+from callpath_modeler.cli.options import A_FILE, FORCE, output_file
+from callpath_modeler.cli.table_options import FORMATS, TABLE, OutputRequest
 from callpath_modeler.errors import DataError, InputError, UsageError
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Traced
+
 
 TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
 SOURCE = click.argument("source", type=A_FILE, metavar="TRACE|SPEC.json")
@@ -54,7 +58,7 @@ def read_trace(console: Console, trace: Path) -> tuple[Traced, list[Finding]]:
     """
     from callpath_modeler.diagnostics import Notices
     from cpmodel_commspec.recording.recorder import record
-    from cpmodel_otf2.event_source import opened
+    from cpmodel_otf2.reader import opened
 
     path = _anchor(trace)
     with opened(path) as source:
@@ -80,3 +84,54 @@ def _anchor(trace: Path) -> Path:
     if found:
         raise UsageError(f"{trace}: holds {len(found)} traces", hint=f"give one: {found[0]}")
     raise InputError(f"{trace}: holds no .otf2", hint="give the directory that traces.otf2 is in")
+
+
+_FACTOR = re.compile(r"\+?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})([eE][+-]?\d{1,2})?", re.ASCII)
+_LARGEST = 1e9
+_SMALLEST = 1e-9
+
+
+# A subscript would need a newer click.
+class Factor(click.ParamType):  # type: ignore[type-arg]
+    """A decimal number, exactly: 0, or from 1e-9 to 1e9."""
+
+    name = "factor"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """Return the number."""
+        if isinstance(value, Fraction):
+            return value
+        text = str(value)
+        found = Fraction(text) if _FACTOR.fullmatch(text) else Fraction(-1)
+        if found != 0 and not _SMALLEST <= found <= _LARGEST:
+            what = f"{text[:40]!r} is not a number between 0 and 1e9, such as 0.5 or 4"
+            self.fail(what, param, ctx)
+        return found
+
+
+FACTOR = Factor()
+
+_TEXT = "text"
+_OUTPUT = (
+    option(
+        "-f, --format",
+        "Default: by the suffix of -o, else text.",
+        "format_",
+        type=click.Choice([_TEXT, *(name for name in FORMATS if name != TABLE)]),
+        group=OUTPUT,
+        key=None,
+    ),
+    output_file("Write to a file."),
+    FORCE,
+)
+
+
+def trace_output_options(command: F) -> F:
+    """Add the options for the output; they arrive as an `OutputRequest`, ``output``."""
+    return option_group(command, _OUTPUT, "output", _made)
+
+
+def _made(*, format_: str | None, output: Path | None, force: bool) -> OutputRequest:
+    return OutputRequest(TABLE if format_ == _TEXT else format_, output, force)

@@ -15,10 +15,14 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.input_limits import UNLIMITED, InputLimits
-from cpmodel_commspec.commands.factors import FACTOR
-from cpmodel_commspec.commands.reading import SOURCE, is_specification, read_trace
-from cpmodel_commspec.commands.tables import trace_output_options
+from callpath_modeler.support.input_limits import UNLIMITED, InputLimits
+from cpmodel_commspec.commands.reading import (
+    FACTOR,
+    SOURCE,
+    is_specification,
+    read_trace,
+    trace_output_options,
+)
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -173,7 +177,7 @@ def _simulate(
     changes: Sequence[str], output: OutputRequest,
 ) -> None:  # fmt: skip
     """Write the run time on SimGrid SMPI for each platform file."""
-    from cpmodel_commspec.generators.c import c_source
+    from cpmodel_commspec.generators.c_program import c_source
     from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
     from cpmodel_commspec.replay.smpi import smpi_run
     from cpmodel_commspec.simulation.deadlocks import require_safe
@@ -211,7 +215,7 @@ def _require_few(told: Specification) -> None:
 
 
 def _require_partners(told: Specification) -> None:
-    from cpmodel_commspec.simulation.matching import mismatches
+    from cpmodel_commspec.simulation.deadlocks import mismatches
 
     for what in mismatches(told):
         raise DataError(f"no run time: {what}", hint="trace all ranks to the end")

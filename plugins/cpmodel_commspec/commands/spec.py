@@ -146,7 +146,7 @@ def _extracted(
 def _orders(told: Specification, subject: str, resolution: Resolution) -> list[Finding]:
     """Return findings about the order of messages."""
     from callpath_modeler.diagnostics import Finding
-    from cpmodel_commspec.compression.regularity import irregular_text
+    from cpmodel_commspec.compression.merging import irregular_text
     from cpmodel_commspec.simulation.deadlocks import explain
     from cpmodel_commspec.simulation.wildcards import answering_text
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+")
 
 def _known(ctx: click.Context, option: click.Parameter, name: str | None) -> str | None:
     """Return the name of a format, or fail with the nearest one."""
-    from cpmodel_commspec.generators.registry import installed
+    from cpmodel_commspec.generators.interface import installed
 
     if name is not None and name not in installed():
         words = f"no format {name!r}; {nearest_or_all(name, installed())}"
@@ -38,7 +38,7 @@ def _completed(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[str | CompletionItem]:
     """Return the names of formats that begin so."""
-    from cpmodel_commspec.generators.registry import installed
+    from cpmodel_commspec.generators.interface import installed
 
     return [name for name in installed() if name.startswith(incomplete)]
 
@@ -60,7 +60,7 @@ class WithFormats(Configured):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the formats of all installed packages."""
-        from cpmodel_commspec.generators.registry import described
+        from cpmodel_commspec.generators.interface import described
 
         with formatter.section("Formats"):
             formatter.write_dl(described())
@@ -77,7 +77,7 @@ def chosen(format_: str | None, output: Path | None) -> Generator:
     PluginError
         If it cannot be imported.
     """
-    from cpmodel_commspec.generators.registry import load, of_file
+    from cpmodel_commspec.generators.interface import load, of_file
 
     generator = of_file(output) if format_ is None else load(format_)
     if generator.is_directory and output is None:
@@ -98,8 +98,7 @@ def safety(
         If the format can be run, and would not come to its end.
     """
     from callpath_modeler.diagnostics import Finding
-    from cpmodel_commspec.simulation.deadlocks import deadlock, require_safe
-    from cpmodel_commspec.simulation.matching import mismatches
+    from cpmodel_commspec.simulation.deadlocks import deadlock, mismatches, require_safe
 
     if generator.is_program:
         found = require_safe(told, allow_unsafe=allow_unsafe)
@@ -156,7 +155,7 @@ def _content(told: Specification, generator: Generator, options: Options) -> Wri
 
 
 def _write_directory(path: Path, files: Mapping[str, str | bytes], *, overwrite: bool) -> None:
-    from callpath_modeler.atomic import new_directory
+    from callpath_modeler.support.atomic import new_directory
 
     in_the_way = path.exists() and not _is_earlier(path, files)
     with new_directory(path, in_the_way=in_the_way, overwrite=overwrite) as folder:

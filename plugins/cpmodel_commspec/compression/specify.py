@@ -2,27 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import gcd
 from typing import TypeAlias
 
 import msgspec
 import numpy as np
 
-from callpath_modeler.arrays import Int64Array
+from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import DataError
-from cpmodel_commspec import expressions
+from cpmodel_commspec import computation, expressions
 from cpmodel_commspec.compression import merging
-from cpmodel_commspec.compression.alignment import statements
-from cpmodel_commspec.compression.line_computation import with_computation
 from cpmodel_commspec.compression.loops import compress
-from cpmodel_commspec.compression.merging import Shared, SharedLoop, SharedNode
-from cpmodel_commspec.compression.regularity import irregular, irregular_text, lines_of
-from cpmodel_commspec.compression.tags import Tags, choose_tags
-from cpmodel_commspec.operations import FIELDS, TOGETHER, Shape, Traced
-from cpmodel_commspec.partners import Partner, Relation, choose, is_series
+from cpmodel_commspec.compression.merging import (
+    Shared,
+    SharedLoop,
+    SharedNode,
+    irregular,
+    irregular_text,
+    lines_of,
+    statements,
+)
+from cpmodel_commspec.expressions import Partner, Relation, choose, is_series
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Recorded, Shape, Traced
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+
+
+def with_computation(told: Specification, traced: Traced) -> Specification:
+    """Return the specification of a trace with the computation before each line.
+
+    The lines stay as they are. A trace without times has no computation. The time is that of
+    sorting the seconds of each line.
+    """
+    if not all(len(one.computing) == len(one.shapes) for one in traced.ranks):
+        return told
+    seconds = [_ByLine(told, rank, one) for rank, one in enumerate(traced.ranks)]
+    last = np.array([[one.last] for one in traced.ranks])
+    noticed = max(float(one.computing.sum()) + one.last for one in traced.ranks)
+    found: list[tuple[computation.Computation, float]] = []
+    for line, (node, around) in enumerate(walk(told.body), 1):
+        if isinstance(node, Step):
+            rows = np.stack([seconds[rank].of(line) for rank in node.ranks])
+            rounds = around[-1].count if around else 1
+            before = computation.find(rows, node.ranks, rounds, 2 + 2 * len(found), noticed)
+            found.append((before, sum(seconds[rank].calling[line] for rank in node.ranks)))
+    ranks = tuple(range(told.processes))
+    return msgspec.structs.replace(
+        told,
+        body=_replaced(told.body, iter(found)),
+        ending=computation.find(last, ranks, 1, 2 + 2 * len(found), noticed),
+        seconds=traced.seconds,
+    )
+
+
+class _ByLine:
+    """The seconds of one rank, in the order of lines.
+
+    Attributes
+    ----------
+    calling : seconds in the calls of each line, by its number
+    """
+
+    def __init__(self, told: Specification, rank: int, one: Recorded) -> None:
+        lines = told.lines_of_rank(rank)
+        order = np.argsort(lines, kind="stable")
+        self._lines: Int64Array = lines[order]
+        self._seconds: FloatArray = one.computing[order]
+        self.calling: list[float] = np.bincount(lines, one.calling, told.lines + 1).tolist()
+
+    def of(self, line: int) -> FloatArray:
+        """Return the seconds before each round of a line, in order."""
+        begin, end = np.searchsorted(self._lines, [line, line + 1])
+        return self._seconds[begin:end]
+
+
+def _replaced(
+    nodes: Sequence[Node], found: Iterator[tuple[computation.Computation, float]]
+) -> tuple[Node, ...]:
+    """Return nodes whose steps have times; loops nest a few deep."""
+    replaced: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            replaced.append(msgspec.structs.replace(node, body=_replaced(node.body, found)))
+        else:
+            computing, calling = next(found)
+            replaced.append(msgspec.structs.replace(node, computing=computing, calling=calling))
+    return tuple(replaced)
+
+
+_MOST_TAGS = 8
+"""Tags of one call site that tell statements apart; more are numbers of one statement."""
+
+
+class Tags(Enum):
+    """The origin of the number of a tag."""
+
+    ZERO = "zero"
+    RANK = "rank"
+    PEER = "peer"
+    NONE = "none"
+    """All tags have one number."""
+
+    def number(self, rank: int | Int64Array, tags: Int64Array, peers: Int64Array) -> Int64Array:
+        """Return the number of the tag of each message [n] of a rank, or of its rank [n]."""
+        if self is Tags.ZERO:
+            return tags
+        if self is Tags.RANK:
+            return tags - rank
+        return tags - peers if self is Tags.PEER else np.zeros_like(tags)
+
+
+def choose_tags(pairs: Sequence[tuple[int, Int64Array, Int64Array]]) -> Tags:
+    """Return the origin with the fewest numbers.
+
+    Parameters
+    ----------
+    pairs : for each rank, the rank, the tags of its messages and the partners
+    """
+    if is_series([tags for _, tags, _ in pairs]):
+        return Tags.NONE
+    counts = {
+        tags: len(np.unique(np.concatenate([tags.number(*pair) for pair in pairs])))
+        for tags in (Tags.ZERO, Tags.RANK, Tags.PEER)
+    }
+    best = min(counts, key=counts.__getitem__)
+    return best if counts[best] <= _MOST_TAGS else Tags.NONE
+
 
 _COMPARED = [FIELDS.index("tag"), FIELDS.index("bytes")]
 

@@ -1,11 +1,15 @@
-"""The contract of generators, which write a specification in one format."""
+"""The contract of generators, and the installed generators."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
+from callpath_modeler.readers.registry import error_line
+from callpath_modeler.support.program_path import OURS, EntryPoint, installed_entry_points
 from cpmodel_commspec.specification import Specification
 
 Written: TypeAlias = "str | bytes | Mapping[str, str | bytes]"
@@ -57,3 +61,107 @@ class Generator(Protocol):
             If the format cannot express the specification.
         """
         ...
+
+
+GROUP = "callpath_modeler.trace_generators"
+_LISTS = ("name", "description", "endings", "is_program", "is_directory", "write")
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the generators of all installed packages by name, without imports.
+
+    Of two with one name, the one of this package or else the first is kept.
+    """
+    found = sorted(
+        installed_entry_points(GROUP), key=lambda e: (e.package != OURS, e.name, e.value)
+    )
+    by_name: dict[str, EntryPoint] = {}
+    for entry in found:
+        by_name.setdefault(entry.name, entry)
+    return by_name
+
+
+def load(name: str) -> Generator:
+    """Import the generator of a format.
+
+    Raises
+    ------
+    UsageError
+        If no generator has the name.
+    PluginError
+        If the generator cannot be imported, or violates the contract.
+    """
+    known = installed()
+    if name not in known:
+        raise UsageError(f"no format is called {name!r}", hint=nearest_or_all(name, known))
+    return load_entry(known[name])
+
+
+def load_entry(entry: EntryPoint) -> Generator:
+    """Import a generator.
+
+    Raises
+    ------
+    PluginError
+        If it cannot be imported, or violates the contract.
+    """
+    who = f"format {entry.name!r} of {entry.package}"
+    remedy = f"upgrade, reinstall or remove {entry.package}"
+    try:
+        generator = entry.load()()
+    except MemoryError:
+        raise
+    # An import may also end the process with SystemExit.
+    except (Exception, SystemExit) as cause:
+        raise PluginError(f"{who} does not load: {error_line(cause)}", hint=remedy) from cause
+    if not isinstance(generator, Generator):
+        missing = ", ".join(name for name in _LISTS if not hasattr(generator, name))
+        raise PluginError(f"{who} lacks {missing}", hint=remedy)
+    if not isinstance(generator.endings, tuple):
+        raise PluginError(f"{who}: endings is not a tuple of file name endings", hint=remedy)
+    return generator
+
+
+def of_file(output: Path | None) -> Generator:
+    """Return the generator that the ending of a file name means; text for standard output.
+
+    Raises
+    ------
+    UsageError
+        If no generator that can be imported knows the ending.
+    """
+    if output is None:
+        return load("text")
+    ending = output.suffix
+    broken: list[PluginError] = []
+    for one in _loaded(broken):
+        if ending in one.endings:
+            return one
+    raise UsageError(
+        f"{output}: no format is known by the ending {ending!r}",
+        hint="; ".join([f"name one with -f: {', '.join(installed())}", *map(str, broken)]),
+    )
+
+
+def described() -> list[tuple[str, str]]:
+    """Return the names of all formats, each with its line of help, or why it cannot be used."""
+    lines = []
+    for name, entry in installed().items():
+        try:
+            one = load_entry(entry)
+        except PluginError as error:
+            lines.append((name, f"cannot be used: {error}"))
+            continue
+        endings = [ending for ending in one.endings if ending]
+        places = ["a directory"] if one.is_directory else endings
+        lines.append((name, f"{one.description} ({', '.join(places)})"))
+    return lines
+
+
+def _loaded(broken: list[PluginError]) -> Iterator[Generator]:
+    """Yield the generators that can be imported, and add the errors of others to `broken`."""
+    for entry in installed().values():
+        try:
+            yield load_entry(entry)
+        except PluginError as error:
+            broken.append(error)

@@ -12,16 +12,10 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
+from cpmodel_commspec.expressions import Partner
 from cpmodel_commspec.formulas import Dialect, Table, Tables
-from cpmodel_commspec.generators.functions import (
-    SENDS,
-    STARTED_SENDS,
-    WAITS,
-    Functions,
-    sizes_fit,
-)
+from cpmodel_commspec.generators.functions import SENDS, STARTED_SENDS, WAITS, Functions, sizes_fit
 from cpmodel_commspec.operations import COLLECTIVES, Awaited, Kind, Mode, Shape
-from cpmodel_commspec.partners import Partner
 from cpmodel_commspec.simulation.deadlocks import INSTEAD, sites
 from cpmodel_commspec.specification import Node, Specification, Step, walk
 from cpmodel_commspec.text import functions_text

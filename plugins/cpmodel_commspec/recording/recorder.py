@@ -27,24 +27,25 @@ from cpmodel_commspec.operations import (
     Shape,
     Traced,
 )
-from cpmodel_commspec.recording.calls import (
+from cpmodel_commspec.recording.timing import (
+    CLOCK,
     COLLECTIVE,
     NOT_RECORDED,
     REQUEST,
     WAIT,
     CallNames,
+    MpiPaths,
+    RankTimes,
+    Times,
     Watch,
     rows,
     waits,
 )
-from cpmodel_commspec.recording.calls import events_of as count_events
-from cpmodel_commspec.recording.timing import CLOCK, MpiPaths, RankTimes, Times
+from cpmodel_commspec.recording.timing import events_of as count_events
 from cpmodel_otf2.definitions import UNRESOLVED, Location, TraceDefinitions
 from cpmodel_otf2.events import EventSource, Message, Request
 from cpmodel_otf2.paths import PathTable
-from cpmodel_otf2.replay import Replay
-from cpmodel_otf2.samples import Counters
-from cpmodel_otf2.threads import Forks
+from cpmodel_otf2.replay import Counters, Forks, Replay
 
 _UNKNOWN_COMM = "operations on communicators that are not defined, or between two groups"
 _NEVER_COMPLETED = {

@@ -17,7 +17,7 @@ import msgspec
 
 from callpath_modeler.errors import UsageError, did_you_mean, nearest_or_all
 from callpath_modeler.printable import printable, shortened
-from callpath_modeler.toml import TomlFormat
+from callpath_modeler.support.toml import TomlFormat
 from callpath_modeler.units import base_and_factor, parse_quantity
 from cpmodel_commspec.collective_messages import ALGORITHMS
 

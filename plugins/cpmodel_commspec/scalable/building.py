@@ -14,19 +14,17 @@ from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import FIELDS, End, Shape
-from cpmodel_commspec.scalable import conditions, numbers
+from cpmodel_commspec.scalable import conditions
+from cpmodel_commspec.scalable import specification as numbers
 from cpmodel_commspec.scalable.choice import Choice
 from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
-from cpmodel_commspec.scalable.joint import Joint
 from cpmodel_commspec.scalable.merging import Line, Node, Rounds, length
-from cpmodel_commspec.scalable.numbers import Misfit, Number, Sample
-from cpmodel_commspec.scalable.places import BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
 from cpmodel_commspec.scalable.quantities import whole
-from cpmodel_commspec.scalable.scales import AXES
-from cpmodel_commspec.scalable.specification import Loop, Step
+from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
+from cpmodel_commspec.scalable.specification import Loop, Misfit, Number, Sample, Step
 from cpmodel_commspec.scalable.specification import Node as Told
-from cpmodel_commspec.scalable.tables import Table
+from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
 from cpmodel_commspec.scalable.tokens import Meaning, Tokens
 

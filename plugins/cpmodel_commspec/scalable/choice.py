@@ -26,10 +26,9 @@ from cpmodel_commspec.scalable.forms import (
     numbers,
 )
 from cpmodel_commspec.scalable.groups import kept, layouts
-from cpmodel_commspec.scalable.joint import Joint
 from cpmodel_commspec.scalable.quantities import fit
 from cpmodel_commspec.scalable.scales import Scale, common_order, factorisations
-from cpmodel_commspec.scalable.tables import Messages, Statement, Table
+from cpmodel_commspec.scalable.tables import Joint, Messages, Statement, Table
 
 _MOST_NUMBERS = 32
 """Numbers of one form; a form with more tells nothing."""

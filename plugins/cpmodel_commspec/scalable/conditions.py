@@ -12,8 +12,7 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, Int64Array
 from cpmodel_commspec.scalable.forms import Form, Relation
-from cpmodel_commspec.scalable.places import PEER, PLACES, RANK, places
-from cpmodel_commspec.scalable.scales import Scale
+from cpmodel_commspec.scalable.scales import PEER, PLACES, RANK, Scale, places
 
 _NEAR = 4
 """Places from an end of the grid that conditions name."""

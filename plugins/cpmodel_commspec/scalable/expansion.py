@@ -18,11 +18,16 @@ from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import Relation
 from cpmodel_commspec.scalable.groups import grouped
-from cpmodel_commspec.scalable.numbers import Number
-from cpmodel_commspec.scalable.places import PEER, features
 from cpmodel_commspec.scalable.quantities import Quantity, Unfit
-from cpmodel_commspec.scalable.scales import Scale, even
-from cpmodel_commspec.scalable.specification import Loop, Node, ScalableSpecification, Step, walk
+from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
+from cpmodel_commspec.scalable.specification import (
+    Loop,
+    Node,
+    Number,
+    ScalableSpecification,
+    Step,
+    walk,
+)
 from cpmodel_commspec.scalable.times import ENDING, Times
 from cpmodel_commspec.simulation.wildcards import resolved
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
 from cpmodel_commspec.checking import differences
-from cpmodel_commspec.compression.loops import Node, compress
+from cpmodel_commspec.compression.loops import Loop, Node, compress
 from cpmodel_commspec.operations import TOGETHER, Traced
 from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
@@ -19,16 +19,69 @@ from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
 from cpmodel_commspec.scalable.expansion import expanded
 from cpmodel_commspec.scalable.groups import Division, kept, layouts
-from cpmodel_commspec.scalable.joint import Joint, join
 from cpmodel_commspec.scalable.merging import Merger
 from cpmodel_commspec.scalable.quantities import Quantity, fit
-from cpmodel_commspec.scalable.rounds import split
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
-from cpmodel_commspec.scalable.tables import Table, tabulated
+from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
 from cpmodel_commspec.simulation.wildcards import answering_text, resolved
+
+
+def split(
+    nodes: Sequence[Node], exponents: Int64Array, families: Collection[int]
+) -> tuple[Node, ...]:
+    """Return nodes with loops over powers of two apart from the loops around them.
+
+    Folding sees no difference between three times two rounds and six rounds.
+
+    Parameters
+    ----------
+    exponents : of the partner of each operation, once unrolled, [n]
+    families : the operations whose partners are at powers of two
+    """
+    found: list[Node] = []
+    begin = 0
+    for node in nodes:
+        length = _length(node)
+        if isinstance(node, Loop):
+            inner = length // node.count
+            body = split(node.body, exponents[begin : begin + inner], families)
+            place = _first(node.body, families)
+            loop = Loop(node.count, body)
+            own = exponents[begin + place : begin + length : inner]
+            found.append(_loop(loop, own) if place >= 0 else loop)
+        else:
+            found.append(node)
+        begin += length
+    return tuple(found)
+
+
+def _loop(loop: Loop, exponents: Int64Array) -> Loop:
+    """Return a loop in an outer one if its exponents [rounds] start again after some rounds."""
+    restarts = np.flatnonzero(np.diff(exponents) <= 0) + 1
+    if not len(restarts):
+        return loop
+    period = int(restarts[0])
+    if period == 1 or loop.count % period or (restarts % period).any():
+        return loop
+    return Loop(loop.count // period, (Loop(period, loop.body),))
+
+
+def _first(body: Sequence[Node], families: Collection[int]) -> int:
+    """Return the place of the first operation at a power of two in a round; -1 = none."""
+    place = 0
+    for node in body:
+        if not isinstance(node, Loop) and node in families:
+            return place
+        place += _length(node)
+    return -1
+
+
+def _length(node: Node) -> int:
+    return node.count * sum(map(_length, node.body)) if isinstance(node, Loop) else 1
+
 
 _HINT = (
     "trace further numbers of processes, or write the specification of one with cpmodel trace spec"

@@ -22,15 +22,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
-from cpmodel_commspec.operations import (
-    MESSAGES,
-    Awaited,
-    Communicator,
-    Kind,
-    Mode,
-    Recorded,
-    Shape,
-)
+from cpmodel_commspec.operations import MESSAGES, Awaited, Communicator, Kind, Mode, Recorded, Shape
 
 
 class Sends(Enum):

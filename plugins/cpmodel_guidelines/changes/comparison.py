@@ -21,8 +21,7 @@ from cpmodel_guidelines.answer import Judged, Method, Row, Test, Verification
 from cpmodel_guidelines.checks import Group, GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import Guideline
-from cpmodel_guidelines.statistics.adjustment import Control, adjusted
-from cpmodel_guidelines.statistics.permutations import permutation_test
+from cpmodel_guidelines.statistics.permutations import Control, adjusted, permutation_test
 from cpmodel_guidelines.statistics.two_sample_tests import (
     rank_sum_chances,
     smirnov_chances,

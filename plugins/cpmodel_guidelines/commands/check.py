@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.option_groups import OUTPUT, option
-from callpath_modeler.cli.options import (
-    EXPERIMENT,
-    fit_options,
-    load_options,
-    target_options,
-)
+from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
+from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import (
     HTML,
     TableRequest,
@@ -32,16 +27,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callpath_modeler.diagnostics import Finding
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
-    from callpath_modeler.question import Question
-    from callpath_modeler.report.junit import JUnitCase
-    from cpmodel_guidelines.answer import Verification
+    from callpath_modeler.report.test_reports import JUnitCase
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
+    from callpath_modeler.studies.question import Question
+    from cpmodel_guidelines.answer import PotentialSavings, Verification
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
-    from cpmodel_guidelines.matrix_output.content import MatrixContent
-    from cpmodel_guidelines.potential_savings import PotentialSavings
+    from cpmodel_guidelines.matrix_content import MatrixContent
     from cpmodel_guidelines.verification import Ask
 
 
@@ -160,10 +154,9 @@ class _Output:
 
     def write(self, found: Verification) -> None:
         """Write a verification."""
-        from cpmodel_guidelines.matrix_output.content import content_of
-        from cpmodel_guidelines.table import verification_table
-        from cpmodel_guidelines.text import verification_text
+        from cpmodel_guidelines.matrix_content import content_of
         from cpmodel_guidelines.verdict_cases import cases_of
+        from cpmodel_guidelines.verification_text import verification_table, verification_text
 
         table, style = self.table, self.table.style(self.console)
         self.write_cases(found.benchmark.experiment.name, cases_of(found, ahead=self.ahead))
@@ -177,7 +170,7 @@ class _Output:
 
     def write_cases(self, name: str, cases: Sequence[JUnitCase]) -> None:
         """Write JUnit XML if it is requested."""
-        from callpath_modeler.report.junit import junit_xml
+        from callpath_modeler.report.test_reports import junit_xml
 
         if self.junit is not None:
             text = junit_xml("cpmodel guidelines", name, cases)
@@ -225,9 +218,8 @@ def _repetitions(
 
 def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[Finding, ...]]:
     """Print the violations that PGMPI's code finds; return whether there are some."""
-    from cpmodel_guidelines.matrix_output.content import published_content
+    from cpmodel_guidelines.matrix_content import published_content, published_table, published_text
     from cpmodel_guidelines.published import published_checks
-    from cpmodel_guidelines.published_report import published_table, published_text
     from cpmodel_guidelines.verdict_cases import published_cases
 
     if campaign is None:
@@ -250,7 +242,7 @@ def _published(output: _Output, campaign: Campaign | None) -> tuple[bool, tuple[
 
 def _ask(question: Question, bench: Benchmark) -> Ask | None:
     """Return the target of the prediction; None = no target."""
-    from callpath_modeler.question import parse_target
+    from callpath_modeler.studies.question import parse_target
     from cpmodel_guidelines.verification import Ask
 
     asked = parse_target(question.target, question.at)
@@ -278,9 +270,9 @@ def _stakes(
     fitting: FitOptions,
 ) -> PotentialSavings | None:
     """Return the time that a program spends in collectives; None = no program."""
-    from callpath_modeler import loading
     from callpath_modeler.readers.assemble import ReadOptions
-    from cpmodel_guidelines.potential_savings import potential_savings
+    from callpath_modeler.studies import loading
+    from cpmodel_guidelines.answer import potential_savings
 
     if application is not None:
         options = loading.LoadOptions(ReadOptions(jobs=load.read.jobs))

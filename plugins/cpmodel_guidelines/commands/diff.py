@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.option_groups import option
 from callpath_modeler.cli.options import (
     fit_options,
@@ -18,20 +17,17 @@ from callpath_modeler.cli.options import (
     refuse_both,
     with_standard_input,
 )
-from callpath_modeler.cli.table_options import (
-    TableRequest,
-    answer_writer,
-    table_options,
-)
+from callpath_modeler.cli.render import refuse_incomplete
+from callpath_modeler.cli.table_options import TableRequest, answer_writer, table_options
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
-    from callpath_modeler.question import Question
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
+    from callpath_modeler.studies.question import Question
     from cpmodel_guidelines.answer import Verification
 
 
@@ -72,11 +68,10 @@ def diff(
     LIBRARY=PATH names the MPI library. Libraries and numbers of processes are compared by name. The
     times of functions in the mpiruns of both campaigns are compared as well.
     """
-    from callpath_modeler.question import Question
-    from callpath_modeler.report.junit import junit_xml
+    from callpath_modeler.report.test_reports import junit_xml
+    from callpath_modeler.studies.question import Question
     from cpmodel_guidelines.changes.comparison import compare
-    from cpmodel_guidelines.changes.table import change_table
-    from cpmodel_guidelines.changes.text import change_text
+    from cpmodel_guidelines.changes.text import change_table, change_text
     from cpmodel_guidelines.verdict_cases import change_cases
 
     console: Console = ctx.obj

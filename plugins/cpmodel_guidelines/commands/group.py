@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from callpath_modeler.cli.default_group import DefaultGroup
+from callpath_modeler.cli.option_groups import DefaultGroup
 from cpmodel_guidelines.commands.check import check
 from cpmodel_guidelines.commands.diff import diff
 from cpmodel_guidelines.commands.plan import plan

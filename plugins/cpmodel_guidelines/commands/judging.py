@@ -20,21 +20,22 @@ from callpath_modeler.cli.option_groups import (
 )
 from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
+from callpath_modeler.units import base_and_factor, parse_quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from callpath_modeler.loading import LoadOptions
-    from callpath_modeler.pipeline import FitOptions
     from callpath_modeler.profile.experiment import Experiment
-    from callpath_modeler.question import Question
-    from callpath_modeler.readers.parallel_reading import Progress
-    from cpmodel_guidelines.answer import Method, Verification
+    from callpath_modeler.readers.profile_runs import Progress
+    from callpath_modeler.studies.loading import LoadOptions
+    from callpath_modeler.studies.pipeline import FitOptions
+    from callpath_modeler.studies.question import Question
+    from cpmodel_guidelines.answer import Method, PotentialSavings, Verification
     from cpmodel_guidelines.benchmark import Benchmark
     from cpmodel_guidelines.campaigns.campaign import Campaign
-    from cpmodel_guidelines.potential_savings import PotentialSavings
     from cpmodel_guidelines.rules import Guideline
     from cpmodel_guidelines.verification import Ask
+
 
 TOP = 10
 """Number of rows of a table on a terminal."""
@@ -171,9 +172,9 @@ class Judging:
         progress: Progress | None,
     ) -> Experiment:
         """Return the experiment of a campaign, or of other sources."""
-        from callpath_modeler import loading
-        from callpath_modeler.study import Study
-        from cpmodel_guidelines.campaigns.conversion import experiment_of
+        from callpath_modeler.studies import loading
+        from callpath_modeler.studies.study import Study
+        from cpmodel_guidelines.campaigns.campaign import experiment_of
 
         if campaign is not None:
             made = experiment_of(campaign, without_outliers=self.without_outliers)
@@ -257,7 +258,7 @@ def _make(
 def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
     """Return the test and the control of the error rate."""
     from cpmodel_guidelines.answer import Method, Test
-    from cpmodel_guidelines.statistics.adjustment import Control
+    from cpmodel_guidelines.statistics.permutations import Control
 
     rate = fraction(error_rate, "--error-rate")
     if not 0 < rate < 1:
@@ -273,8 +274,6 @@ def method_of(test: str | None, control: str | None, error_rate: str) -> Method:
 
 def fraction(text: str, option: str) -> float:
     """Return a percentage or a plain number as a fraction."""
-    from cpmodel_guidelines.commands.quantities import quantity
-
     return quantity(text, option, "1", most=10, example="10%")
 
 
@@ -288,3 +287,33 @@ def _ends(interval: str | None) -> tuple[str, str] | None:
             hint="separate them by a comma: --interval ci_low,ci_high",
         )
     return low, high
+
+
+def quantity(text: str, option: str, base: str, *, most: float, example: str) -> float:
+    """Return the number of an option in its base unit.
+
+    Parameters
+    ----------
+    text : number with its unit
+    option : name of the option, for messages
+    base : unit without prefix: ``s``, ``B/s``, or ``1`` for percentages and plain numbers
+    most : the number has to be below it, and zero or more
+    example : a correct value
+
+    Raises
+    ------
+    UsageError
+        If the text is malformed, has another unit, or is out of range.
+    """
+    hint = f"e.g. {option} {example}"
+    try:
+        number, unit = parse_quantity(text)
+    except ValueError as cause:
+        raise UsageError(f"{option}: {cause}", hint=hint) from None
+    found, factor = base_and_factor(unit.removesuffix("/s") if base.endswith("/s") else unit)
+    is_unit = found == base.removesuffix("/s") and unit.endswith("/s") == base.endswith("/s")
+    if not is_unit or not 0 <= number * factor < most:
+        what = {"s": "a time", "B/s": "a bandwidth", "1": "a percentage"}[base]
+        limit = f"{most * 100:.0f} %" if base == "1" else f"{most:g} {base}"
+        raise UsageError(f"{option} {text!r} is not {what} below {limit}", hint=hint)
+    return number * factor

@@ -19,9 +19,9 @@ from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from cpmodel_guidelines.planning.files import Programs
     from cpmodel_guidelines.planning.pilot import Pilot
     from cpmodel_guidelines.planning.plan import Plan, Scale
-    from cpmodel_guidelines.planning.scripts import Programs
     from cpmodel_guidelines.rules import Guideline
     from cpmodel_guidelines.statistics.repetition_count import Criterion
 
@@ -35,8 +35,7 @@ _NUMBER = re.compile(r"\d+")
 
 def _is_plan(folder: Path) -> bool:
     """Return whether a folder has a plan without any results, or is empty."""
-    from cpmodel_guidelines.planning.files import DECISIONS
-    from cpmodel_guidelines.planning.scripts import RESULTS
+    from cpmodel_guidelines.planning.files import DECISIONS, RESULTS
 
     if not folder.is_dir():
         return False
@@ -113,12 +112,11 @@ def plan(
     script for each number of nodes. The plan states its time, and which violation it will find.
     """
     from cpmodel_guidelines.catalogue import guidelines_of
-    from cpmodel_guidelines.commands.quantities import quantity
-    from cpmodel_guidelines.planning.costs import Machine
+    from cpmodel_guidelines.commands.judging import quantity
     from cpmodel_guidelines.planning.files import plan_files
     from cpmodel_guidelines.planning.plan import Wish, planned
     from cpmodel_guidelines.planning.text import plan_lines
-    from cpmodel_guidelines.planning.workloads import SuiteToRun, workload
+    from cpmodel_guidelines.planning.workloads import Machine, SuiteToRun, workload
 
     console: Console = ctx.obj
     if output is None:
@@ -238,7 +236,7 @@ def _pilot(
 
 
 def _programs(launcher: str, reprompi: str, osu: str, directives: Iterable[str]) -> Programs:
-    from cpmodel_guidelines.planning.scripts import Programs
+    from cpmodel_guidelines.planning.files import Programs
 
     for name, text in (("--launcher", launcher), ("--reprompi", reprompi), ("--osu", osu)):
         if not text.isprintable():
@@ -259,7 +257,7 @@ def _programs(launcher: str, reprompi: str, osu: str, directives: Iterable[str])
 
 def _write(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
     """Write the files into a folder, all of them or none."""
-    from callpath_modeler.atomic import new_directory
+    from callpath_modeler.support.atomic import new_directory
 
     in_the_way = folder.exists() and not _is_plan(folder)
     with new_directory(folder, in_the_way=in_the_way, overwrite=force) as new:

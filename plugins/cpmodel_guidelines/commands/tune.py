@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from callpath_modeler.cli.completeness import refuse_incomplete
+from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.exit_status import EXIT_NO
 from callpath_modeler.cli.option_groups import MODELS, OUTPUT, option
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
+from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import FORMATS, TableRequest, answer_writer, table_options
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import (
@@ -120,8 +120,8 @@ def tune(
     """
     from cpmodel_guidelines.catalogue import guidelines_of
     from cpmodel_guidelines.tuning.choices import Library, group_of
+    from cpmodel_guidelines.tuning.gains import Question
     from cpmodel_guidelines.tuning.promises import hold
-    from cpmodel_guidelines.tuning.question import Question
     from cpmodel_guidelines.tuning.report import (
         gains_table,
         gains_text,
@@ -183,7 +183,7 @@ def _after(path: Path, processes: int | None) -> Campaign:
 
 def _write(console: Console, rules: Rules, table: TableRequest) -> None:
     """Write the rules; without a rule, nothing is written."""
-    from callpath_modeler.atomic import new_directory
+    from callpath_modeler.support.atomic import new_directory
     from callpath_modeler.units import counted
     from cpmodel_guidelines.tuning.rules_files import (
         in_the_schema,

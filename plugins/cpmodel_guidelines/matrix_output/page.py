@@ -8,23 +8,19 @@ from importlib.resources import files
 
 import numpy as np
 
+from callpath_modeler.report.page.cards import findings_table
 from callpath_modeler.report.page.document import document
-from callpath_modeler.report.page.markup import (
-    Html,
-    head,
-    joined,
-    plain_table,
-    scrolling,
-    tag,
-)
-from callpath_modeler.report.page.quality import findings_table
+from callpath_modeler.report.page.markup import Html, head, joined, plain_table, scrolling, tag
 from callpath_modeler.units import signed_percent
-from cpmodel_guidelines.matrix import Matrix, MatrixCell, MatrixRow, mark_of
-from cpmodel_guidelines.matrix_output.content import (
+from cpmodel_guidelines.matrix_content import (
     SIGNS,
+    Matrix,
+    MatrixCell,
     MatrixContent,
+    MatrixRow,
     interval_text,
     labels_of,
+    mark_of,
     probability_text,
     title_of,
 )

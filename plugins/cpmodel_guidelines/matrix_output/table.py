@@ -6,8 +6,14 @@ from collections.abc import Mapping
 
 from callpath_modeler.report.table_formats import Cell, Table, json_number
 from callpath_modeler.units import as_option
-from cpmodel_guidelines.matrix import Matrix, MatrixCell, MatrixRow, ViolatedShare, mark_of
-from cpmodel_guidelines.matrix_output.content import MatrixContent
+from cpmodel_guidelines.matrix_content import (
+    Matrix,
+    MatrixCell,
+    MatrixContent,
+    MatrixRow,
+    ViolatedShare,
+    mark_of,
+)
 from cpmodel_guidelines.rules import GuidelineKind
 
 

@@ -11,8 +11,7 @@ import numpy as np
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from cpmodel_guidelines.answer import Method
 from cpmodel_guidelines.benchmark import benchmark_of
-from cpmodel_guidelines.campaigns.campaign import Campaign
-from cpmodel_guidelines.campaigns.conversion import experiment_of
+from cpmodel_guidelines.campaigns.campaign import Campaign, experiment_of
 from cpmodel_guidelines.functions import canonical, mock_up, reprompi_mock_up
 from cpmodel_guidelines.nrep import repetitions_of
 from cpmodel_guidelines.rules import Guideline, others_in

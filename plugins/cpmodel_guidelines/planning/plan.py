@@ -11,9 +11,8 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.units import counted, percent
-from cpmodel_guidelines.planning.costs import Machine
 from cpmodel_guidelines.planning.pilot import Pilot
-from cpmodel_guidelines.planning.workloads import MeasuredFunction, SuiteToRun, Workload
+from cpmodel_guidelines.planning.workloads import Machine, MeasuredFunction, SuiteToRun, Workload
 from cpmodel_guidelines.statistics.power import Power, least_mpiruns
 
 FILLED = 0.8

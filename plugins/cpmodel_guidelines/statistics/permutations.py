@@ -1,4 +1,4 @@
-"""Family-wise error rates by permutations of mpiruns.
+"""Error rates of many checks, also by permutations of mpiruns.
 
 If a guideline just holds, both sides take equally long, and the labels left and right of the
 mpiruns could be exchanged. So the test exchanges them, in the same way for all checks. That keeps
@@ -10,17 +10,23 @@ also holds if the labels of all mpiruns are exchanged.
 The statistic is Welch's t of logarithms of medians. Besides the checks, the family has the mean of
 all checks of each guideline. The mean over sizes is computed inside each mpirun, so mpiruns remain
 the units of repetition. It finds violations that are small and occur at all sizes.
+
+A family is all checks of one answer. The family-wise error rate is the probability that any check
+of the family is called violated by chance. The false discovery rate is the expected share of checks
+called violated by chance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
+from callpath_modeler.analysis.changes import false_discovery_rate
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from cpmodel_guidelines.statistics.two_sample_tests import midranks
 
@@ -233,3 +239,52 @@ def _welch(values: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArr
     # Cancellation leaves a rounding error that depends on the size of the values.
     error = np.sqrt(np.maximum(variance, np.maximum(_LEAST_VARIANCE, 1e-14 * squares)))
     return (of_left / left - of_right / right) / error, error
+
+
+class Control(StrEnum):
+    """Error rate that is controlled, and the method."""
+
+    PERMUTATION = "permutation"  # family-wise, by permutations of mpiruns
+    HOLM = "holm"  # family-wise, for any dependence of checks
+    DISCOVERY = "bh"  # false discoveries, by Benjamini and Hochberg
+    NONE = "none"  # each check on its own, as published
+
+
+def adjusted(chance: FloatArray, control: Control, kinds: IntArray) -> FloatArray:
+    """Return the error rate at which each check is called violated.
+
+    Holm's method gives each kind of guideline the same part of the rate. Otherwise the many checks
+    of splitting would hide all others.
+
+    Parameters
+    ----------
+    chance : [C] p-values; NaN = no test
+    control : any control except permutations
+    kinds : [C] number of the kind of guideline
+
+    Examples
+    --------
+    >>> chance, one = np.array([0.01, 0.04, 0.02]), np.zeros(3, int)
+    >>> adjusted(chance, Control.HOLM, one).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    if control is Control.NONE:
+        return chance
+    if control is Control.DISCOVERY:
+        return false_discovery_rate(chance)
+    found = np.full(len(chance), np.nan)
+    used = np.unique(kinds[~np.isnan(chance)])
+    for kind in used:
+        rows = kinds == kind
+        found[rows] = np.minimum(len(used) * _holm(chance[rows]), 1.0)
+    return found
+
+
+def _holm(chance: FloatArray) -> FloatArray:
+    tested = np.flatnonzero(~np.isnan(chance))
+    order = tested[np.argsort(chance[tested], kind="stable")]
+    rate = np.full(len(chance), np.nan)
+    # Holm: A simple sequentially rejective multiple test procedure, 1979.
+    times = np.arange(len(order), 0, -1)
+    rate[order] = np.minimum(np.maximum.accumulate(chance[order] * times), 1.0)
+    return rate

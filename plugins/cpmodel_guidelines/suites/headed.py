@@ -15,8 +15,8 @@ from functools import cached_property
 from math import inf
 from operator import itemgetter
 
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
+from callpath_modeler.units import decimal_of
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.functions import canonical
 from cpmodel_guidelines.statistics.repetition_count import RepetitionCount

@@ -10,9 +10,8 @@ from typing import NoReturn
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.numerals import decimal_of
 from callpath_modeler.printable import shortened
-from callpath_modeler.units import counted
+from callpath_modeler.units import counted, decimal_of
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.statistics.repetition_count import RepetitionCount
 

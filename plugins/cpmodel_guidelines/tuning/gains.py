@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from callpath_modeler.units import parameter_value
-from cpmodel_guidelines.answer import Verification
+from cpmodel_guidelines.answer import Method, Verification
 from cpmodel_guidelines.benchmark import Benchmark
-from cpmodel_guidelines.checks import Group, GuidelineCheck
-from cpmodel_guidelines.message_sizes import Setting
+from cpmodel_guidelines.checks import Group, GuidelineCheck, Setting
 from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.tuning.open_mpi import Algorithm
 
@@ -212,3 +211,21 @@ def _way(bench: Benchmark, check: GuidelineCheck, algorithm: Algorithm | None) -
     if guideline.kind is GuidelineKind.MONOTONY:
         return f"{name} with {parameter_value(size)} bytes"
     return f"{name} on {processes} processes"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """How gains are judged.
+
+    Attributes
+    ----------
+    tolerance : slowdown that is not a violation, as a fraction
+    least : smallest gain that enters, as a share of the time of a call
+    method : test and control of the error rate
+    without_outliers : remove the outliers of each mpirun before its median is computed
+    """
+
+    tolerance: float
+    least: float
+    method: Method
+    without_outliers: bool = False

@@ -19,15 +19,13 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.answer import MOCK_UP, Verification
 from cpmodel_guidelines.benchmark import Benchmark, benchmark_of
-from cpmodel_guidelines.campaigns.campaign import Campaign, Measurement
-from cpmodel_guidelines.campaigns.conversion import experiment_of
+from cpmodel_guidelines.campaigns.campaign import Campaign, Measurement, experiment_of
 from cpmodel_guidelines.checks import Group
 from cpmodel_guidelines.functions import canonical, mock_up
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, GuidelineTerm, others_in
 from cpmodel_guidelines.tuning.choices import Rules, What
-from cpmodel_guidelines.tuning.gains import Gain, Place
-from cpmodel_guidelines.tuning.question import Question
+from cpmodel_guidelines.tuning.gains import Gain, Place, Question
 from cpmodel_guidelines.verification import verify
 
 

@@ -13,11 +13,11 @@ from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import counted, parameter_value, percent
 from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.checks import Group
-from cpmodel_guidelines.text import error_rate_text
 from cpmodel_guidelines.tuning.choices import Library, Rules, What
 from cpmodel_guidelines.tuning.gains import Gain, Gains, Place, share_of
 from cpmodel_guidelines.tuning.open_mpi import Algorithm
 from cpmodel_guidelines.tuning.promises import Kept, Outcome, Promise
+from cpmodel_guidelines.verification_text import error_rate_text
 
 _GREY = "dim"
 _STYLES = {

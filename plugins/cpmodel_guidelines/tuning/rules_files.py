@@ -14,11 +14,16 @@ from dataclasses import replace
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import in_one_line, shortened
 from callpath_modeler.units import parameter_value, percent
-from cpmodel_guidelines.tuning.choices import Rules, Unwritten, What
+from cpmodel_guidelines.tuning.choices import (
+    COUNTED,
+    ProcessRange,
+    Rules,
+    SizeRange,
+    Unwritten,
+    What,
+)
 from cpmodel_guidelines.tuning.gains import Gain, Place
 from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm
-from cpmodel_guidelines.tuning.pgmpitunelib import COUNTED
-from cpmodel_guidelines.tuning.ranges import ProcessRange, SizeRange
 
 _DEFAULT = (0, 0, 0)
 """Algorithm, fan-out and segment size with which Open MPI decides by itself."""

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables.single_run import SingleRun
 from cpmodel_tables.text import COPY_IT_AGAIN, whole_content
 

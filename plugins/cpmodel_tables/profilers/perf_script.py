@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables.single_run import SingleRun, Stack, longest
 from cpmodel_tables.text import opened_lines
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import InputLimits, Work
+from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_tables.single_run import SingleRun, Stack
 from cpmodel_tables.text import COPY_IT_AGAIN, json_of, whole_text
 

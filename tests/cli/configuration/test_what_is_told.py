@@ -15,25 +15,19 @@ from pathlib import Path
 import click
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import pair_forecast
 from callpath_modeler.cli import browse
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.group import cpmodel
-from callpath_modeler.cli.settings import (
-    catalogue,
-    commands_of,
-    describes,
-    place_of,
-    settable,
-)
+from callpath_modeler.cli.settings import catalogue, commands_of, describes, place_of, settable
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.report.outlined_view import node_columns
-from callpath_modeler.study import Study
+from callpath_modeler.studies import pipeline
+from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.session import Session
 from configured import target, told, trust, write
 

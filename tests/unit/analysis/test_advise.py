@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.advise import advise, between
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.studies import pipeline
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS, dtype=float)

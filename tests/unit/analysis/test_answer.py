@@ -3,12 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer import answer_at, rank
 from callpath_modeler.analysis.predict import predict, with_callees
-from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.profile.views import BottomUp, TopDown
+from callpath_modeler.profile.tree_views import BottomUp, TopDown
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)
@@ -107,7 +106,7 @@ def test_at_infinity_shares_are_those_in_the_limit(fit):
 def test_what_does_not_add_up_has_no_view():
     made = experiment({"main": list(P)}, metric=Metric("ratio", "1", additive=False),
                       reduction=Reduction.MAX)  # fmt: skip
-    from callpath_modeler import pipeline
+    from callpath_modeler.studies import pipeline
 
     with pytest.raises(UsageError, match="does not add up"):
         answer_at(pipeline.fit(made, "ratio"), TARGET)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.bands import stretched
-from callpath_modeler.analysis.calibration import (
+from callpath_modeler.analysis.uncertain import stretched
+from callpath_modeler.analysis.verification import (
     SIGNIFICANT,
     band_calibration,
     band_factor,

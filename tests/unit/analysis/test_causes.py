@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
-from callpath_modeler.analysis.causes import Kind, find_causes
-from callpath_modeler.analysis.causes.families import BLOCKS, FAMILIES
-from callpath_modeler.analysis.causes.regressions import regress
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.explanation import explain
+from callpath_modeler.analysis.answer import rank
+from callpath_modeler.analysis.cause import regress
+from callpath_modeler.analysis.cause_search import find_causes
+from callpath_modeler.analysis.laws_of_time import BLOCKS, FAMILIES, Kind
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.studies import pipeline
+from callpath_modeler.studies.pipeline import explain
 from synthetic import experiment
 
 P = np.array([8.0, 16, 32, 64, 128])

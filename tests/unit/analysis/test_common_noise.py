@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.common_noise import (
-    LEAST_CALL_PATHS,
-    factors_of_runs,
-    relative_to_others,
-)
-from callpath_modeler.analysis.diff import difference
+from callpath_modeler.analysis.changes import LEAST_CALL_PATHS, factors_of_runs, relative_to_others
+from callpath_modeler.analysis.difference import difference
 from synthetic import TIME, VISITS, experiment
 from two_sides import pair, row
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.diff import difference, only_in_one
-from callpath_modeler.analysis.gates import RegressionGate, violations
+from callpath_modeler.analysis.answer import rank
+from callpath_modeler.analysis.difference import RegressionGate, difference, only_in_one, violations
 from callpath_modeler.analysis.pairing import pair_findings, pair_up
-from callpath_modeler.analysis.rank import rank
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.runs import ParameterLine
 from callpath_modeler.profile.schema import Metric, Reduction, Region
+from callpath_modeler.studies.pipeline import FitOptions, fit
 from synthetic import POINTS, TIME, VISITS, experiment
 from two_sides import LAWS, P, changed, pair, row, runs
 

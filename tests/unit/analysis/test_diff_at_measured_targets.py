@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.diff import difference, only_in_one
-from callpath_modeler.analysis.gates import RegressionGate, violations
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
+from callpath_modeler.analysis.difference import RegressionGate, difference, only_in_one, violations
 from synthetic import POINTS
 from two_sides import LAWS, P, changed, pair, row, runs
 

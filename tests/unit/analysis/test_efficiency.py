@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.efficiency import PopFactor, Scheme
+from callpath_modeler.analysis.efficiency_factors import PopFactor, Scheme
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.study import Study
+from callpath_modeler.studies.loading import LoadOptions
+from callpath_modeler.studies.study import Study
 from efficient_runs import (
     BARRIER,
     MPI,
@@ -266,7 +266,7 @@ def test_efficiency_has_no_value_at_infinity(tmp_path):
 def test_the_memory_limits_the_number_of_subtrees(tmp_path, monkeypatch):
     path = write_run(tmp_path, "app.p4", [1] * 4, message_passing([8, 4, 4, 4], 10))
     whole = asked(path)
-    monkeypatch.setattr("callpath_modeler.readers.balances._MOST", 2)
+    monkeypatch.setattr("callpath_modeler.readers.threads._MOST", 2)
     answer = Study(path).efficiency()
     assert len(answer.efficiency.rows) == 3 < len(whole.rows)
     assert [f.message for f in answer.findings if f.code == "CPM171"] == ["2 subtrees of 4"]

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.ensemble import losses, unmatched
-from callpath_modeler.analysis.excess import ExcessPattern, measured_excess, overlap, readings
-from callpath_modeler.analysis.scale_pairs import choose_pairs
+from callpath_modeler.analysis.excess_work import ExcessPattern, measured_excess, overlap, readings
+from callpath_modeler.analysis.scales import choose_pairs
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Scaling
 from callpath_modeler.profile.groups import Costs
-from callpath_modeler.profile.parameter_line import ParameterLine
+from callpath_modeler.profile.runs import ParameterLine
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.profile.views import BottomUp
+from callpath_modeler.profile.tree_views import BottomUp
 from synthetic import experiment
 
 NAN = float("nan")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.excess import (
+from callpath_modeler.analysis.excess_work import (
     ExcessPattern,
     doubtful,
     excess_work,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.excess import (
+from callpath_modeler.analysis.excess_work import (
     Excess,
     Loss,
     compares_scales,
@@ -23,6 +22,7 @@ from callpath_modeler.analysis.excess import (
     repetitions_compared,
 )
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal
+from callpath_modeler.analysis.uncertain import Band
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import parse_function
 from callpath_modeler.modeling.constants.bands import COLUMNS

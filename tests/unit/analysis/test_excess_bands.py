@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.excess import Loss, excess_band, expected_band
+from callpath_modeler.analysis.excess_work import Loss, excess_band, expected_band
+from callpath_modeler.analysis.uncertain import Band
 from callpath_modeler.modeling.constants.bands import COLUMNS
 
 NAN = float("nan")

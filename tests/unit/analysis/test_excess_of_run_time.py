@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.analysis.answer import answer_at, rank
 from callpath_modeler.analysis.ensemble import losses, measured_excess_of
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
+from callpath_modeler.analysis.further_excess import with_target
 from callpath_modeler.analysis.ideals import CallPathIdeal, GrowthIdeal, ReferenceIdeal
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.analysis.measured_only import measured_values
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.analysis.target_excess import with_target
 from callpath_modeler.modeling import parse_function
-from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.studies.pipeline import fit
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

@@ -9,13 +9,13 @@ import pytest
 
 from callpath_modeler import LoadOptions, Study
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.errors import UsageError
-from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.outline import Selection, outline
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.tree_views import BottomUp, Flat, TopDown
 from callpath_modeler.profile.view_request import Sort
-from callpath_modeler.profile.views import BottomUp, Flat, TopDown
+from callpath_modeler.studies.pipeline import fit
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

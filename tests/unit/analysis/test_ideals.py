@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis import expectation_text
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.ensemble import losses
+from callpath_modeler.analysis.expectations import clauses as expectation_text
 from callpath_modeler.analysis.expectations.clauses import interpret
-from callpath_modeler.analysis.expectations.document import parse
-from callpath_modeler.analysis.expectations.growths import growth_ideal
+from callpath_modeler.analysis.expectations.expectation import parse
+from callpath_modeler.analysis.expectations.growth_check import growth_ideal
+from callpath_modeler.analysis.further_excess import with_target
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, ScalingIdeal
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.analysis.target_excess import with_target
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.modeling import GrowthSyntaxError, parse_function
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess_view import ExcessView
+from callpath_modeler.report.excess_text import ExcessView
 from synthetic import experiment, fitted
 
 NAN = float("nan")

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.imbalance_sources import ImbalanceSources
+from callpath_modeler.analysis.answer_bands import AnswerInputs
+from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.schema import Metric, Reduction, Region
-from callpath_modeler.profile.views import ViewKind, open_view
-from callpath_modeler.report.causes import imbalance_facts
+from callpath_modeler.profile.tree_views import ViewKind, open_view
+from callpath_modeler.report.cause_text import imbalance_facts
 from callpath_modeler.report.node import NodeReport
+from callpath_modeler.studies import pipeline
 from synthetic import POINTS, experiment
 
 PATHS = ["main", "main/step", "main/step/a", "main/step/MPI_Wait", "main/b", "main/MPI_Send"]

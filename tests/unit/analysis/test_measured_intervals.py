@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import answer_at, rank
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2])

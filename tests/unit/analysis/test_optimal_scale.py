@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler import pipeline
-from callpath_modeler.analysis.optimal_scale import plateau
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.predict import predict_sum
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.scales import plateau
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.studies import pipeline
 from several_laws import write_runs
 from synthetic import experiment, fitted
 

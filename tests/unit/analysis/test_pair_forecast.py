@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.diff import difference
+from callpath_modeler.analysis.difference import difference
 from callpath_modeler.analysis.pair_forecast import PairInputs, pair_forecast
-from callpath_modeler.comparison import differences_of
 from callpath_modeler.errors import DataError
-from callpath_modeler.pipeline import FitOptions, fit
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import Selection, outline
+from callpath_modeler.profile.outline import Selection, hot_path, outline
+from callpath_modeler.profile.tree_views import ViewKind, open_view
 from callpath_modeler.profile.view_request import Sort
-from callpath_modeler.profile.views import ViewKind, open_view
-from callpath_modeler.study import Study
+from callpath_modeler.studies.comparison import differences_of
+from callpath_modeler.studies.pipeline import FitOptions, fit
+from callpath_modeler.studies.study import Study
 from two_sides import LAWS, P, changed, row, runs
 
 SLOWER = changed(main__halo__MPI_Send=0.2 * P, main__solve=3.0 + 0 * P)

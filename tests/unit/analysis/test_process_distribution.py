@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.process_distribution import (
-    FALSE_RATE,
-    NotJudged,
-    agreement,
-    distribution,
-)
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
+from callpath_modeler.studies.process_profile import FALSE_RATE, NotJudged, agreement, distribution
 
 NOISE = {
     "normal, 5 %": lambda draw, size: 1 + 0.05 * draw.standard_normal(size),

@@ -9,10 +9,9 @@ import pytest
 
 from callpath_modeler import LoadOptions, Study
 from callpath_modeler.analysis import program_costs, run_time
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.bands import Band
+from callpath_modeler.analysis.answer import answer_at, rank
 from callpath_modeler.analysis.measured_only import measured_values
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.uncertain import Band
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import POINTS, experiment, fitted

@@ -5,13 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.excess import NOTICEABLE
+from callpath_modeler.analysis.answer import FIRST, By, answer_at, rank
+from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.measured_only import measured_values
 from callpath_modeler.analysis.predict import predict_sum
-from callpath_modeler.analysis.rank import FIRST, By, rank
-from callpath_modeler.analysis.trust import (
+from callpath_modeler.analysis.uncertain import (
     MARKS,
     MOST_IN_DOUBT,
     among_the_first,
@@ -20,7 +18,8 @@ from callpath_modeler.analysis.trust import (
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.profile.views import TopDown
+from callpath_modeler.profile.tree_views import TopDown
+from callpath_modeler.studies import pipeline
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)

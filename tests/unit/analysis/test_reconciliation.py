@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.predict import predict, predicted_values
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.analysis.reconciliation import (
+from callpath_modeler.analysis.answer import answer_at, rank
+from callpath_modeler.analysis.predict import (
     larger,
     lowered,
+    predict,
+    predicted_values,
     reconciled_total,
     weight_of_sum,
 )
+from callpath_modeler.analysis.uncertain import Band
 from callpath_modeler.profile.schema import Reduction
 from synthetic import fitted
 

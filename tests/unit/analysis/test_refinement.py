@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.refinement import Coarse, Kept, VisitCost, refine
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Region

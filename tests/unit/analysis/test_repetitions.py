@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.repetitions import (
+from callpath_modeler.analysis.data_quality import (
     repetition_findings,
     run_groups,
     shortages,
     slow_runs,
 )
 from callpath_modeler.diagnostics import summarise
-from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.studies.pipeline import fit
 from synthetic import POINTS, experiment
 
 NAN = np.nan

@@ -10,7 +10,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.analysis.run_time import predicted_run_time
-from callpath_modeler.modeling.noise import CENTRES
+from callpath_modeler.modeling.repetitions import CENTRES
 from callpath_modeler.report.headline import cost_text
 from callpath_modeler.report.layout import DEFAULT_STYLE
 from several_laws import LAWS, write_runs

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.analysis.reconciliation import sum_is_a_bound
+from callpath_modeler.analysis.answer import answer_at, rank
+from callpath_modeler.analysis.predict import sum_is_a_bound
 from callpath_modeler.analysis.run_time import predicted_run_time, run_time_bands, run_times
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction

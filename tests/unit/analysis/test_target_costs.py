@@ -11,17 +11,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.bands import deviation
-from callpath_modeler.analysis.excess import excess_work
+from callpath_modeler.analysis.answer import By, answer_at, rank
+from callpath_modeler.analysis.answer_bands import AnswerInputs
+from callpath_modeler.analysis.excess_work import excess_work
 from callpath_modeler.analysis.expectations.expectation import CriterionKind
 from callpath_modeler.analysis.expectations.subjects import Subjects
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.rank import By, rank
+from callpath_modeler.analysis.uncertain import deviation
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
-from callpath_modeler.profile.views import BottomUp, TopDown
+from callpath_modeler.profile.tree_views import BottomUp, TopDown
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

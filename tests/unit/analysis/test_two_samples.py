@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.deviations import deviation_of_models
-from callpath_modeler.analysis.measured import sample_at
-from callpath_modeler.analysis.two_samples import (
-    compare_bands,
-    compare_samples,
-    false_discovery_rate,
-)
+from callpath_modeler.analysis.changes import compare_bands, compare_samples, false_discovery_rate
+from callpath_modeler.analysis.measured import deviation_of_models, sample_at
 from synthetic import POINTS, fitted
 
 NAN = np.nan

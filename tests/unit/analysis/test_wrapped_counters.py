@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.wrapped_counters import RANGE, wrapped_from
+from callpath_modeler.analysis.data_quality import RANGE, wrapped_from
 
 P = np.array([64.0, 128.0, 256.0, 512.0, 1024.0])
 

@@ -9,9 +9,9 @@ import pytest
 
 import caliper_writer as cw
 from callpath_modeler.errors import InputError
-from callpath_modeler.loading import load
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Match
+from callpath_modeler.studies.loading import load
 from cpmodel_caliper import CaliperReader
 
 SPOT = ("min", "max", "avg", "sum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cpmodel_caliper.slowest_process import ProcessMaxima
+from cpmodel_caliper.metrics import ProcessMaxima
 from synthetic import call_tree
 
 

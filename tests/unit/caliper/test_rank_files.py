@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from caliper_writer import Writer
-from callpath_modeler import loading
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import opened_runs
+from callpath_modeler.studies import loading
 from cpmodel_caliper import CaliperReader
 
 TIME = "sum#time.duration"

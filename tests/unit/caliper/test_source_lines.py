@@ -13,10 +13,10 @@ import pytest
 import caliper_writer as cw
 import callpath_modeler as cpm
 from caliper_samples import COSTS, EXCHANGE, FRAME, FUNCTION, MAIN, SAMPLE, SITES, Samples, run_of
-from callpath_modeler.analysis.line_losses import line_losses
+from callpath_modeler.analysis.further_excess import line_losses
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 from callpath_modeler.testing.checks import check_lines
 from cpmodel_caliper import CaliperReader
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
-from cpmodel_commspec.compression.alignment import statements
+from cpmodel_commspec.compression.merging import statements
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.operations import Kind
 from cpmodel_commspec.specification import Step, walk

@@ -16,7 +16,7 @@ from cpmodel_commspec.recording.recorder import record
 from cpmodel_commspec.recording.timing import CLOCK
 from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import Step, walk
-from cpmodel_otf2.event_source import opened
+from cpmodel_otf2.reader import opened
 from trace_writer import Thread, Trace, write_trace
 
 TICK = 1e-9

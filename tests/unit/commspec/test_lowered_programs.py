@@ -9,7 +9,7 @@ from test_programs import c_command, counting, run_processes
 
 from communication import recorded, traced
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.c_program import c_source
 from cpmodel_commspec.what_if import lowered, with_bytes
 
 __all__ = ["counting"]

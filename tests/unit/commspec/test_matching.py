@@ -6,7 +6,7 @@ import pytest
 
 from communication import NO_ROOT, WORLD, Rank
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.simulation.matching import mismatches
+from cpmodel_commspec.simulation.deadlocks import mismatches
 from trace_writer import Comm
 
 

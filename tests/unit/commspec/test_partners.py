@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cpmodel_commspec.partners import Partner, Relation, choose, grids, is_series
+from cpmodel_commspec.expressions import Partner, Relation, choose, grids, is_series
 
 
 def chosen(pairs, processes):

@@ -17,15 +17,13 @@ from callpath_modeler.errors import DataError
 from communication import WORLD, Rank, recorded, traced
 from cpmodel_commspec.collectives import booked
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.generators.c import c_source
-from cpmodel_commspec.generators.python import python_source
-from cpmodel_commspec.generators.python.computing import table
-from cpmodel_commspec.generators.python.functions import PythonFunctions
+from cpmodel_commspec.generators.c_program import c_source
+from cpmodel_commspec.generators.python_program import PythonFunctions, python_source, table
 from cpmodel_commspec.operations import COLLECTIVES, Half, Kind
 from cpmodel_commspec.simulation.deadlocks import require_safe
 from cpmodel_commspec.simulation.wildcards import resolved
-from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import Message
+from cpmodel_otf2.reader import opened
 from trace_writer import Comm
 
 COUNTING = Path(__file__).with_name("counting.c")

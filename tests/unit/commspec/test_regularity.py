@@ -8,7 +8,7 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from communication import exchange, recorded
-from cpmodel_commspec.compression.regularity import irregular_text
+from cpmodel_commspec.compression.merging import irregular_text
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.simulation.wildcards import resolved
 

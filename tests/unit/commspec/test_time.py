@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 
 from communication import recorded, traced
-from cpmodel_commspec.checking import differences
-from cpmodel_commspec.compression.alignment import statements
+from cpmodel_commspec.checking import differences, volumes
+from cpmodel_commspec.compression.merging import statements
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.operations import Recorded
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS
-from cpmodel_commspec.simulation.deadlocks import deadlock
-from cpmodel_commspec.simulation.matching import mismatches
+from cpmodel_commspec.simulation.deadlocks import deadlock, mismatches
 from cpmodel_commspec.simulation.wildcards import resolved
-from cpmodel_commspec.volumes import volumes
 
 
 def halo(rank):

@@ -12,7 +12,7 @@ import pytest
 
 from communication import recorded, traced, untimed
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.c_program import c_source
 from cpmodel_commspec.specification import Step, walk
 
 AS_ANYBODY = {

@@ -8,8 +8,8 @@ import otf2
 import pytest
 
 from communication import recorded
+from cpmodel_commspec.checking import Volume, unequal, volumes
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.volumes import Volume, unequal, volumes
 
 SENT = {"MpiSend", "MpiIsend"}
 RECEIVED = {"MpiRecv", "MpiIrecv"}

@@ -17,13 +17,12 @@ from cpmodel_commspec.collectives import NAMES, Form
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.exchange import read_json, to_json
 from cpmodel_commspec.expressions import Expression
-from cpmodel_commspec.generators.c import c_source
+from cpmodel_commspec.generators.c_program import c_source
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS, Platform
 from cpmodel_commspec.replay.run_time import program_of, run_time
-from cpmodel_commspec.simulation.deadlocks import deadlock
-from cpmodel_commspec.simulation.matching import mismatches
+from cpmodel_commspec.simulation.deadlocks import deadlock, mismatches
 from cpmodel_commspec.specification import Specification, Step, walk
 from cpmodel_commspec.text import specification_text
 from cpmodel_commspec.what_if import lowered, lowered_names, with_bytes, with_computation

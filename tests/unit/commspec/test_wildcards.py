@@ -10,8 +10,7 @@ from callpath_modeler.errors import DataError, UsageError
 from communication import recorded, traced, untimed
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.compression.specify import specify
-from cpmodel_commspec.simulation.deadlocks import deadlock, explain, require_safe
-from cpmodel_commspec.simulation.matching import mismatches
+from cpmodel_commspec.simulation.deadlocks import deadlock, explain, mismatches, require_safe
 from cpmodel_commspec.simulation.simulator import Sends
 from cpmodel_commspec.simulation.wildcards import inferred, marked, marked_as, resolved
 from cpmodel_commspec.specification import walk

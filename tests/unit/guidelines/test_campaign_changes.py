@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.frame import from_frame
+from callpath_modeler.studies.data_frame import from_frame
 from cpmodel_guidelines.answer import Method
 from cpmodel_guidelines.answer import Test as Kind
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.changes.comparison import VerdictChange, change_of, compare
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import patterns
-from cpmodel_guidelines.statistics.adjustment import Control
+from cpmodel_guidelines.statistics.permutations import Control
 from cpmodel_guidelines.statistics.two_sample_tests import two_sided, welch_interval
 from cpmodel_guidelines.verification import verify
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.bands import Band
-from callpath_modeler.analysis.two_samples import SampleComparison
+from callpath_modeler.analysis.changes import SampleComparison
+from callpath_modeler.analysis.uncertain import Band
 from cpmodel_guidelines.benchmark import Estimates
 from cpmodel_guidelines.judge import (
     NO_TIME,

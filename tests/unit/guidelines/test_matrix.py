@@ -7,23 +7,24 @@ import pytest
 
 from callpath_modeler.report.layout import TextStyle
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
-from cpmodel_guidelines.matrix import (
+from cpmodel_guidelines.matrix_content import (
     CellVerdict,
     Matrix,
     MatrixCell,
+    MatrixContent,
     MatrixRow,
     counts_of,
+    labels_of,
     limited,
     mark_of,
     published_matrices,
+    published_table,
+    published_text,
 )
-from cpmodel_guidelines.matrix_output.content import MatrixContent, labels_of
-from cpmodel_guidelines.matrix_output.grid import Grid, GridCell
 from cpmodel_guidelines.matrix_output.page import matrix_page
 from cpmodel_guidelines.matrix_output.table import matrix_table
-from cpmodel_guidelines.matrix_output.text import matrix_text
+from cpmodel_guidelines.matrix_output.text import Grid, GridCell, matrix_text
 from cpmodel_guidelines.published import PATTERNS, published_checks, published_guidelines
-from cpmodel_guidelines.published_report import published_table, published_text
 from cpmodel_guidelines.rules import GuidelineKind
 
 SIZES = (8.0, 1024.0, 1500.0)

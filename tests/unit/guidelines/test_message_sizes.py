@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpmodel_guidelines.message_sizes import Between, FunctionAtSetting, Sizes
+from cpmodel_guidelines.checks import Between, FunctionAtSetting, Sizes
 
 KNOWN = [
     FunctionAtSetting(0, (4.0, 8.0)),

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import UsageError
-from cpmodel_guidelines.planning.costs import Machine
-from cpmodel_guidelines.planning.files import plan_files
+from cpmodel_guidelines.planning.files import Programs, osu_commands, plan_files
 from cpmodel_guidelines.planning.plan import FILLED, Scale, Wish, planned
-from cpmodel_guidelines.planning.scripts import Programs, osu_commands
-from cpmodel_guidelines.planning.workloads import SuiteToRun, workload
+from cpmodel_guidelines.planning.workloads import Machine, SuiteToRun, workload
 from cpmodel_guidelines.rules import GuidelineTerm, Size, parse, patterns
 
 MACHINE = Machine(latency=1e-6, bandwidth=1e9, startup=10.0)

@@ -13,15 +13,17 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from cpmodel_guidelines.rules import parse
-from cpmodel_guidelines.tuning.choices import Library, Rules, Unwritten
-from cpmodel_guidelines.tuning.gains import Gain, Place
-from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm, Scale
-from cpmodel_guidelines.tuning.ranges import (
+from cpmodel_guidelines.tuning.choices import (
+    Library,
     ProcessRange,
+    Rules,
     SizeRange,
+    Unwritten,
     process_ranges,
     size_ranges,
 )
+from cpmodel_guidelines.tuning.gains import Gain, Place
+from cpmodel_guidelines.tuning.open_mpi import COLLECTIVES, Algorithm, Scale
 from cpmodel_guidelines.tuning.rules_files import (
     open_mpi_json,
     open_mpi_text,

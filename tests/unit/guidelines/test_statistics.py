@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cpmodel_guidelines.statistics.adjustment import Control, adjusted
-from cpmodel_guidelines.statistics.permutations import permutation_test, smallest_rate
+from cpmodel_guidelines.statistics.permutations import (
+    Control,
+    adjusted,
+    permutation_test,
+    smallest_rate,
+)
 from cpmodel_guidelines.statistics.two_sample_tests import (
     exact_rank_chances,
     mean_chances,

@@ -8,8 +8,7 @@ import pytest
 
 import benchmark_output
 from callpath_modeler.errors import DataError, InputError
-from cpmodel_guidelines.campaigns.campaign import Detail
-from cpmodel_guidelines.campaigns.conversion import experiment_of
+from cpmodel_guidelines.campaigns.campaign import Detail, experiment_of
 from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
 
 HEAD = "#@nprocs=4\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.frame import from_frame
+from callpath_modeler.studies.data_frame import from_frame
 from collectives import PROCESSES, by_size, experiment, latencies, rows
 from cpmodel_guidelines.answer import BETWEEN, COMPOSED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of

@@ -12,7 +12,7 @@ import call_sites
 import callpath_modeler as cpm
 from call_sites import COSTS, EXCESS, contexts, write_run, write_series
 from callpath_modeler import store
-from callpath_modeler.analysis.excess import measured_excess
+from callpath_modeler.analysis.excess_work import measured_excess
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.profile.pattern import find_one, match
 from callpath_modeler.readers.base import CallSiteSource

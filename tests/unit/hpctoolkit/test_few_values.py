@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies.loading import LoadOptions, load
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from cpmodel_hpctoolkit import version4
 

@@ -9,11 +9,11 @@ import pytest
 
 import callpath_modeler as cpm
 from call_sites import COSTS, contexts, write_run, write_series
-from callpath_modeler.analysis.line_losses import line_losses
+from callpath_modeler.analysis.further_excess import line_losses
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import LineSource
-from callpath_modeler.study import Study
+from callpath_modeler.studies.study import Study
 from callpath_modeler.testing.hpctoolkit import write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
 from hpctoolkit_files import write, write_metric_db

@@ -12,9 +12,8 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Extent, MetricStatus, Reduction
 from cells import cells
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
-from cpmodel_hpctoolkit.binary import BinaryFile
+from cpmodel_hpctoolkit.binary import BinaryFile, ProfileFile
 from cpmodel_hpctoolkit.meta import read_meta
-from cpmodel_hpctoolkit.profiles import ProfileFile
 
 VERSION_4 = [
     "third_party/hpctoolkit/v4/acc_f3",

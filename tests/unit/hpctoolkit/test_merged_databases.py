@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.studies import loading
 
 XML = """<?xml version="1.0"?>
 <HPCToolkitExperiment version="2.0">

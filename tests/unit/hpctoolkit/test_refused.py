@@ -15,9 +15,8 @@ from callpath_modeler.readers.registry import Registry
 from callpath_modeler.testing.checks import read_or_refused
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
 from cpmodel_hpctoolkit import HpctoolkitLoopsReader, HpctoolkitReader
-from cpmodel_hpctoolkit.binary import BinaryFile
+from cpmodel_hpctoolkit.binary import BinaryFile, ProfileFile
 from cpmodel_hpctoolkit.meta import read_meta
-from cpmodel_hpctoolkit.profiles import ProfileFile
 
 INTERIM = '<?xml version="1.0"?>\n<HPCToolkitExperiment version="4.0"><Header n="a"/>'
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from callpath_modeler.modeling.compiled.kernels import CompiledKernels
+from callpath_modeler.modeling.compiled.c_kernels import CompiledKernels
 from callpath_modeler.modeling.kernels import kernels
 from implementations import in_numpy
 

@@ -12,7 +12,7 @@ from callpath_modeler.analysis.predict import predict, predict_sum, total_of, wi
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Prediction
 from callpath_modeler.modeling.constants.bands import COLUMNS
-from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
+from callpath_modeler.modeling.constants.noise import LEAST_IN_SUMS
 from callpath_modeler.modeling.distributions import as_normal, scores
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.modeling.sums import addable, as_addends, ends_of_sums

@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.modeling import SearchSpace, Term, fit
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 
 P = 8 * 2.0 ** np.arange(6)
 FAR = np.array([16 * P[-1]])

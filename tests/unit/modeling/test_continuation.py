@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling import Models, application, fit
+from callpath_modeler.modeling import Models, fit, fitting
 
 POINTS = np.array([2.0, 8, 32, 128])
 LATE = np.array([16.47, 16.47, 16.56, 19.18])
@@ -16,7 +16,7 @@ LATE = np.array([16.47, 16.47, 16.56, 19.18])
 def both(y: FloatArray, monkeypatch: pytest.MonkeyPatch) -> tuple[Models, Models]:
     """Return models with default bands, and with bands that ignore the last two points."""
     found = fit(POINTS, y)
-    monkeypatch.setattr(application, "widen", lambda *_: None)
+    monkeypatch.setattr(fitting, "widen", lambda *_: None)
     return found, fit(POINTS, y)
 
 

@@ -15,7 +15,7 @@ from callpath_modeler.modeling import (
     TermDifference,
     fit,
 )
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.products import Product, differences
 from callpath_modeler.modeling.shapes import shape_table
 

@@ -8,7 +8,7 @@ import pytest
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
-from callpath_modeler.modeling.mixture.hypotheses import Hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import maximize_evidence
 from many_rows import KINDS, many_rows, screened
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import DEFAULT_SPACE, FitStatus, SearchSpace, fit
-from callpath_modeler.modeling.breaks import Break, BreakKind, breaks
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
+from callpath_modeler.modeling.products import Break, BreakKind, breaks
 
 P = {"six": 24 * 2.0 ** np.arange(6), "five": 8 * 2.0 ** np.arange(5)}
 

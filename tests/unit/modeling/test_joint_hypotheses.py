@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Break, Product, fit, slice_along
+from callpath_modeler.modeling.factor_catalogue import SHARED
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import maximize_evidence
-from callpath_modeler.modeling.mixture.screening import screen
+from callpath_modeler.modeling.mixture.residuals import screen
 from callpath_modeler.modeling.products import NOTHING
-from callpath_modeler.modeling.several.catalogue import SHARED
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from many_rows import rows_to_fit
 from surfaces import N, P, grid, measured
 

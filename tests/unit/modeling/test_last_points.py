@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.trust import marks_of_trust
+from callpath_modeler.analysis.uncertain import marks_of_trust
 from callpath_modeler.modeling import FitStatus, fit, slice_along
-from callpath_modeler.modeling.breaks import Break, BreakKind, at_last
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from callpath_modeler.modeling.products import Break, BreakKind, at_last
 from callpath_modeler.modeling.shapes import Shapes
 from callpath_modeler.modeling.terms import Term
 

@@ -10,9 +10,9 @@ import pytest
 
 from callpath_modeler.modeling import change_point, changes_since, fit
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
-from callpath_modeler.report.expressions import python_formulas
+from callpath_modeler.report.model_formulas import python_formulas
 
 P = 2.0 ** np.arange(2, 12)
 Law = Callable[[np.ndarray], np.ndarray]
@@ -162,7 +162,7 @@ def test_series_of_one_law_have_no_change_point(noise: float, repetitions: int) 
 
 
 def test_laws_of_one_side_are_of_plain_terms() -> None:
-    from callpath_modeler.modeling.mixture.side_regressions import plain_terms, prior_of_laws
+    from callpath_modeler.modeling.mixture.segments import plain_terms, prior_of_laws
 
     known = hypotheses(default_space("mixture"), P)
     terms = plain_terms(known)

@@ -8,7 +8,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
-from callpath_modeler.modeling.breaks import Break
+from callpath_modeler.modeling.products import Break
 
 POINTS = 24 * 2.0 ** np.arange(6)
 FAR_OFF = np.array([3.1, 40.3, 11.7, 2.3, 30.9, 9.7])

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Centre, centre, fit
-from callpath_modeler.modeling.noise import (
+from callpath_modeler.modeling.repetitions import (
     CENTRES,
     looks_exact,
     relative_efficiency,

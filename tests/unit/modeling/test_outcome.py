@@ -7,8 +7,8 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit
-from callpath_modeler.modeling.mixture.outcome import logarithms, minimum_expected_loss
 from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.mixture.row_models import logarithms, minimum_expected_loss
 
 POINTS = 2.0 ** np.arange(3, 9)
 

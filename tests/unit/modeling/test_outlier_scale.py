@@ -8,7 +8,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
-from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
+from callpath_modeler.modeling.constants.noise import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 POINTS = 2.0 ** np.arange(3, 9)

@@ -9,7 +9,7 @@ import pytest
 
 from callpath_modeler.modeling import Break, FitStatus, fit, slice_along
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.several.catalogue import Catalogue
-from callpath_modeler.modeling.several.hypotheses import always_tested_pairs
+from callpath_modeler.modeling.factor_catalogue import Catalogue
+from callpath_modeler.modeling.products_of_factors import always_tested_pairs
 from callpath_modeler.modeling.terms import JOINT_SPACE, SearchSpace
 
 NAMES = ("p", "n", "m")

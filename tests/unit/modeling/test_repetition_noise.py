@@ -8,7 +8,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import fit
-from callpath_modeler.modeling.mixture.repetition_noise import (
+from callpath_modeler.modeling.mixture.scaled_rows import (
     Noise,
     noise_of,
     profile_of,

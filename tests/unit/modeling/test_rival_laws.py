@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.trust import marks_of_trust
+from callpath_modeler.analysis.uncertain import marks_of_trust
 from callpath_modeler.modeling import fit
 from callpath_modeler.modeling.terms import DEFAULT_SPACE
 

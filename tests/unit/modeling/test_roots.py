@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.roots import (
+from callpath_modeler.modeling.model_columns import (
     covariances,
     numbers_of_root,
     rescaled,

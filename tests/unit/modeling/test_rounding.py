@@ -9,8 +9,7 @@ import pytest
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidate_selection import as_rounded
-from callpath_modeler.modeling.mixture.repetition_noise import noise_of, repetition_stats
-from callpath_modeler.modeling.mixture.scaled_rows import data_of
+from callpath_modeler.modeling.mixture.scaled_rows import data_of, noise_of, repetition_stats
 
 DOUBLED = 8 * 2.0 ** np.arange(5)
 NODES = np.array([32, 48, 64, 96, 128.0])

@@ -8,9 +8,8 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import DEFAULT_SPACE
-from callpath_modeler.modeling.classic.fitting import _basis
-from callpath_modeler.modeling.classic.pairs import best_pair, one_more, solve_terms
-from callpath_modeler.modeling.classic.search import (
+from callpath_modeler.modeling.classic_fit import _basis
+from callpath_modeler.modeling.classic_search import (
     EDGE,
     WITH_CONSTANT,
     WITHOUT_CONSTANT,
@@ -19,6 +18,7 @@ from callpath_modeler.modeling.classic.search import (
     fit_one_term,
     solve,
 )
+from callpath_modeler.modeling.term_refinement import best_pair, one_more, solve_terms
 
 POINTS = np.array([4, 8, 16, 32, 64, 128, 256.0])
 

@@ -20,13 +20,9 @@ from callpath_modeler.modeling import (
     TermDifference,
     fit,
 )
-from callpath_modeler.modeling.breaks import BreakKind, at_last, breaks
 from callpath_modeler.modeling.model_columns import column_names
-from callpath_modeler.modeling.shapes import (
-    Shapes,
-    shapes_from_header,
-    shapes_to_header,
-)
+from callpath_modeler.modeling.products import BreakKind, at_last, breaks
+from callpath_modeler.modeling.shapes import Shapes, shapes_from_header, shapes_to_header
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from cells import cells
 

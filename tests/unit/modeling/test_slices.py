@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import SearchSpace, fit, slice_along
-from callpath_modeler.modeling.roots import covariances
+from callpath_modeler.modeling.model_columns import covariances
 from callpath_modeler.modeling.shapes import peaks, shape_table
 from surfaces import EXCHANGES, LAWS, N, P, grid, measured
 

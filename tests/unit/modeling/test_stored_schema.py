@@ -11,8 +11,7 @@ import pytest
 
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.model_columns import column_names
-from callpath_modeler.modeling.stored import from_arrays, to_arrays
-from callpath_modeler.modeling.stored_schema import COLUMNS
+from callpath_modeler.modeling.stored import COLUMNS, from_arrays, to_arrays
 from cells import cells
 
 P = np.array([2.0, 4, 8, 16, 32])

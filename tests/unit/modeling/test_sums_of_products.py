@@ -9,11 +9,11 @@ import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import FitStatus, SearchSpace, fit, slice_along
-from callpath_modeler.modeling.constants.learning import LEAST_IN_SUMS
+from callpath_modeler.modeling.constants.noise import LEAST_IN_SUMS
 from callpath_modeler.modeling.fitting import default_space
-from callpath_modeler.modeling.mixture import outcome
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
-from callpath_modeler.modeling.several.product_space import partitions, product_space
+from callpath_modeler.modeling.mixture import row_models
+from callpath_modeler.modeling.product_sums import partitions, product_space
+from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 
 P, N = (8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0)
@@ -264,7 +264,7 @@ def test_more_shapes_than_columns_can_number_cost_the_rarest_alternatives_only(m
     values = np.concatenate([measured(points, law, 0.2) for law in laws])
     whole = fit(points, values)
     most = len(whole.shapes) // 2
-    monkeypatch.setattr(outcome, "MOST_SHAPES", most)
+    monkeypatch.setattr(row_models, "MOST_SHAPES", most)
     fewer = fit(points, values)
     assert len(fewer.shapes) < most
     assert fewer.weight == pytest.approx(whole.weight)
@@ -276,6 +276,6 @@ def test_more_shapes_than_columns_can_number_cost_the_rarest_alternatives_only(m
 def test_models_of_more_shapes_than_columns_can_number_are_refused(monkeypatch):
     points = sparse(3)
     values = np.concatenate([measured(points, law, 0.0) for law in PRODUCTS.values()])
-    monkeypatch.setattr(outcome, "MOST_SHAPES", 3)
+    monkeypatch.setattr(row_models, "MOST_SHAPES", 3)
     with pytest.raises(UsageError, match="more than 3 different products"):
         fit(points, values)

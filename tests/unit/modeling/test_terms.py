@@ -6,13 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import (
-    CLASSIC_SPACE,
-    DEFAULT_SPACE,
-    SearchSpace,
-    Term,
-    default_space,
-)
+from callpath_modeler.modeling import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term, default_space
 
 PUBLISHED = SearchSpace.of([Fraction(half, 2) for half in range(7)])
 """I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5 (SC13)."""

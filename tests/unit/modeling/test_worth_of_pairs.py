@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled import candidates
+from callpath_modeler.modeling import evidence_bounds as module
+from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
+from callpath_modeler.modeling.evidence_bounds import (
+    bounds,
+    regress,
+    rough_fit,
+    rows_for_pairs,
+    typical_variance,
+)
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
+from callpath_modeler.modeling.mixture.residuals import promise_of_pairs, screen
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
-from callpath_modeler.modeling.mixture.screening import promise_of_pairs, screen
-from callpath_modeler.modeling.reference import pairs as module
-from callpath_modeler.modeling.reference.bounds import bounds, regress, typical_variance
-from callpath_modeler.modeling.reference.pairs import rows_for_pairs
-from callpath_modeler.modeling.reference.screening import rough_fit
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import rows_to_fit
 
@@ -80,7 +84,7 @@ def test_of_what_is_passed_over_hardly_anything_would_have_been_near(law, monkey
     data, ways = rows_of(law, 1000)
     arguments = data, known, known.log_prior, ways.extremes
     found = np.bincount(screen(*arguments).pair_row, minlength=1000)
-    for place in (module, candidates):
+    for place in (module, library):
         monkeypatch.setattr(place, "promise_of_pairs", lambda *_: np.inf)
     every = np.bincount(screen(*arguments).pair_row, minlength=1000)
     assert (found <= every).all()

@@ -15,9 +15,9 @@ from cpmodel_otf2.definitions import (
     TraceDefinitions,
     resolve,
 )
-from cpmodel_otf2.event_source import opened
 from cpmodel_otf2.events import LEAVE, Message, Request, references
 from cpmodel_otf2.highlevel import HighLevelArchive
+from cpmodel_otf2.reader import opened
 from trace_writer import Comm, Thread, Trace, one_rank, random_events, write_trace
 
 

@@ -126,7 +126,7 @@ def test_a_library_without_the_functions_is_told_from_one_that_does_not_load(mon
 
 
 def test_ctrl_c_in_a_callback_is_not_lost(anchor, monkeypatch):
-    from cpmodel_otf2 import callbacks
+    from cpmodel_otf2 import library as callbacks
 
     def interrupted(*_):
         raise KeyboardInterrupt

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.profile.activities import (
-    Activity,
-    activities_of,
-    activity_of,
-    innermost,
-)
+from callpath_modeler.profile.balance import Activity, activities_of, activity_of, innermost
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.matching import CommonTree
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.unify import unify
+from callpath_modeler.readers.process_values import CommonTree
 from cells import cells
 from synthetic import call_tree
 

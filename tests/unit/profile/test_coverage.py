@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.profile.coverage import coverage_findings
+from callpath_modeler.profile.unify import coverage_findings
 from synthetic import experiment
 
 GONE, NAN = [1.0, 1.0, np.nan, np.nan, np.nan], float("nan")

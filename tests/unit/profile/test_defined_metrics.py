@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.defined_metrics import with_defined_metrics
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.metric_formulas import parse_definitions
-from callpath_modeler.profile.metric_values import MetricValues
-from callpath_modeler.profile.pruning import merge_into_callers
+from callpath_modeler.profile.pruning import merge_into_callers, with_defined_metrics
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.tui.metrics import metric_total
+from callpath_modeler.tui.choices import metric_total
 from synthetic import experiment
 
 NAN = float("nan")

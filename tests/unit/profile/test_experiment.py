@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.metric_values import MetricValues, inclusive_values
+from callpath_modeler.profile.groups import MetricValues, inclusive_values
 from callpath_modeler.profile.runs import Parameter
 from callpath_modeler.profile.schema import Metric
 from synthetic import POINTS, TIME, VISITS, experiment

@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.graph import call_path_graph
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.report.model_tables import call_path_graph
 from synthetic import call_tree
 
 TREE = call_tree(["main", "main/f@7", "main/f@7/MPI_Send", "main/g", "main/g/MPI_Send"])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.expression import as_units
 from callpath_modeler.profile.metric_formulas import (
     Formula,
     combined_units,
@@ -15,6 +14,7 @@ from callpath_modeler.profile.metric_formulas import (
     needed_for,
     parse_definitions,
 )
+from callpath_modeler.support.expression import as_units
 
 
 def defined(text):

@@ -8,8 +8,6 @@ import pytest
 
 from callpath_modeler import store
 from callpath_modeler.errors import InputError
-from callpath_modeler.loading import load
-from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.omissions import (
     Omission,
     OmissionKind,
@@ -18,6 +16,8 @@ from callpath_modeler.profile.omissions import (
     share_of,
     with_omission,
 )
+from callpath_modeler.studies.loading import load
+from callpath_modeler.studies.pipeline import fit
 from store_mutations import Stored
 
 OF_PATHS = Omission(OmissionKind.CALL_PATHS, 16, share=0.72, metric="time")

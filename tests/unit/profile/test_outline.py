@@ -5,7 +5,7 @@ import pytest
 
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.outline import Opening, Outline, Selection, outline
-from callpath_modeler.profile.views import BottomUp, Flat, TopDown, ViewKind, open_view
+from callpath_modeler.profile.tree_views import BottomUp, Flat, TopDown, ViewKind, open_view
 from synthetic import call_tree
 
 PATHS = ["main", "main/a", "main/a/x", "main/a/y", "main/b", "main/c", "main/c/x", "main/d"]

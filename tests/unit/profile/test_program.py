@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.program import refuse_several_programs
+from callpath_modeler.profile.runs import refuse_several_programs
 from synthetic import call_tree
 
 LULESH = call_tree(["main", "main/Lagrange", "main/Lagrange/CalcForce", "main/MPI_Init"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callpath_modeler.errors import DataError, UsageError
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.pruning import drop_subtrees, merge_into_callers, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction
 from synthetic import call_tree, chain, experiment

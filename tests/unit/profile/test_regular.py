@@ -15,7 +15,7 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import Patterns, matcher_of
 from callpath_modeler.profile.regular import Machine
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.syntax import ExpressionError
+from callpath_modeler.support.expression import ExpressionError
 from cells import cells
 
 LETTERS = "abAB_1 .-\n"

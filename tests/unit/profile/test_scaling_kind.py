@@ -9,9 +9,8 @@ import pytest
 
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.metric_values import MetricValues
-from callpath_modeler.profile.parameter_line import worker_parameter
-from callpath_modeler.profile.runs import Run
+from callpath_modeler.profile.groups import MetricValues
+from callpath_modeler.profile.runs import Run, worker_parameter
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
     ScalingKind,

@@ -5,17 +5,9 @@ import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, FormulaCosts, Grouping, functions, outermost
-from callpath_modeler.profile.hot_path import hot_path
-from callpath_modeler.profile.outline import Selection, outline
+from callpath_modeler.profile.outline import Selection, hot_path, outline
 from callpath_modeler.profile.schema import PROGRAM, Region
-from callpath_modeler.profile.views import (
-    BottomUp,
-    Flat,
-    TopDown,
-    View,
-    ViewKind,
-    open_view,
-)
+from callpath_modeler.profile.tree_views import BottomUp, Flat, TopDown, View, ViewKind, open_view
 from synthetic import call_tree, chain
 
 NAN = float("nan")

@@ -8,7 +8,7 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Extent, Metric, Reduction
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from callpath_modeler.readers.run_filter import RunSelection
+from callpath_modeler.readers.run_cases import RunSelection
 from synthetic import TIME, VISITS, FakeMean, FakeReader, FakeSource, call_tree, registry
 
 PATHS = ["main", "main/f", "main/g"]

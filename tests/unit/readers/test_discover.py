@@ -5,12 +5,7 @@ import os
 import pytest
 
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.readers.discover import (
-    RunFile,
-    discover,
-    natural_order,
-    write_manifest,
-)
+from callpath_modeler.readers.discover import RunFile, discover, natural_order, write_manifest
 from synthetic import FakeReader, registry
 
 KNOWN = registry(FakeReader())

@@ -9,7 +9,7 @@ import numpy as np
 
 import caliper_writer
 import cube_writer as cw
-from callpath_modeler.loading import load
+from callpath_modeler.studies.loading import load
 from cells import cells
 
 TREE = cw.random_tree(4, seed=1)

@@ -9,7 +9,7 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler.errors import InputError
-from callpath_modeler.loading import load
+from callpath_modeler.studies.loading import load
 from fuzz import seeds
 from fuzz.forms import unzipped, zipped
 from fuzz.judge import check_refusal

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline, store
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler import store
+from callpath_modeler.analysis.answer import answer_at, rank
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.profile.schema import Extent
-from callpath_modeler.profile.views import TopDown
+from callpath_modeler.profile.tree_views import TopDown
 from callpath_modeler.readers.assemble import ReadOptions, assemble
 from callpath_modeler.report.layout import TextStyle
-from callpath_modeler.report.model import model_text
 from callpath_modeler.report.model_tables import values_table
+from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.node import NodeReport
+from callpath_modeler.studies import pipeline
 from synthetic import TIME, FakeReader, FakeSource, call_tree, registry
 
 NAN = float("nan")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.readers.inclusive_detection import looks_inclusive, same_times
 from callpath_modeler.readers.paths import exclusive_of
+from callpath_modeler.readers.records import looks_inclusive, same_times
 from synthetic import call_tree
 
 PATHS = ["main", "main/a", "main/a/x", "main/a/x/y", "main/b", "main/b/z", "main/c"]

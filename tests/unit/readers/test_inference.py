@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callpath_modeler.readers.columns import NumberColumn, columns_of
 from callpath_modeler.readers.inference import Role, infer
+from callpath_modeler.readers.tokens import NumberColumn, columns_of
 
 SCALES = [8.0, 8.0, 27.0, 27.0, 64.0, 64.0]
 

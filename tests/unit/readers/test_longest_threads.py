@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.loading import LoadOptions
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
+from callpath_modeler.studies.loading import LoadOptions
 from cpmodel_tau import TauReader
 from hybrid_timelines import FORMATS, Timeline
 from tau_writer import write

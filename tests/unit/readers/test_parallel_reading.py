@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from callpath_modeler import parallel
 from callpath_modeler.errors import DataError, InputError
-from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.profile.schema import Extent, Reduction
-from callpath_modeler.readers import parallel_reading
+from callpath_modeler.readers import profile_runs
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from callpath_modeler.readers.parallel_reading import read_files
+from callpath_modeler.readers.profile_runs import read_files
+from callpath_modeler.support import parallel
+from callpath_modeler.support.parallel import WorkerPool
 from callpath_modeler.testing.checks import check_same_run
 from synthetic import TIME, FakeMax, FakeMean, FakeReader, FakeSource, call_tree, registry
 
@@ -134,25 +134,25 @@ SIZES = {
 def test_profiles_are_divided_if_that_takes_less_time(
     tmp_path, monkeypatch, sizes, workers, wanted
 ):
-    monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 100)
-    monkeypatch.setattr(parallel_reading, "_SECONDS_TO_OPEN", 10.0)
-    monkeypatch.setattr(parallel_reading, "_SECONDS_PER_STORED_BYTE", 1.0)
+    monkeypatch.setattr(profile_runs, "_SMALLEST_DIVIDED", 100)
+    monkeypatch.setattr(profile_runs, "_SECONDS_TO_OPEN", 10.0)
+    monkeypatch.setattr(profile_runs, "_SECONDS_PER_STORED_BYTE", 1.0)
     one = FakeDividingReader()
     given = [one.add(tmp_path, f"app.p{k}", source(k + 1)) for k in range(len(sizes))]
-    assert parallel_reading._divided(given, sizes, registry(one), workers, 0.0) == wanted
+    assert profile_runs._divided(given, sizes, registry(one), workers, 0.0) == wanted
     # Unless a profile is too small, there is nothing to wait for.
     every = sorted(range(len(sizes)), key=lambda k: -sizes[k])
-    late = parallel_reading._divided(given, sizes, registry(one), workers, 1e6)
+    late = profile_runs._divided(given, sizes, registry(one), workers, 1e6)
     assert late == (wanted if min(sizes) < 100 else every)
     other = FakeReader()
     given = [other.add(tmp_path, f"app.p{k}", source(k + 1)) for k in range(len(sizes))]
-    assert parallel_reading._divided(given, sizes, registry(other), workers, 0.0) == []
+    assert profile_runs._divided(given, sizes, registry(other), workers, 0.0) == []
 
 
 @pytest.mark.usefixtures("eager")
 def test_the_largest_profile_is_divided_and_results_keep_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 100)
-    monkeypatch.setattr(parallel_reading, "_SECONDS_PER_STORED_BYTE", 1.0)
+    monkeypatch.setattr(profile_runs, "_SMALLEST_DIVIDED", 100)
+    monkeypatch.setattr(profile_runs, "_SECONDS_PER_STORED_BYTE", 1.0)
     reader = FakeDividingReader()
     profiles = {2: source(2), 500: source(500), 4: source(4), 600: InputError("no", hint="mend")}
     given, told = files(reader, tmp_path, profiles), []
@@ -176,8 +176,8 @@ def test_the_largest_profile_is_divided_and_results_keep_their_order(tmp_path, m
 
 @pytest.mark.parametrize("words", [{"balance": object()}, {"processes": object()}], ids=min)
 def test_what_needs_values_of_processes_is_read_by_one(tmp_path, monkeypatch, words):
-    monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 1)
-    monkeypatch.setattr(parallel_reading, "_tried", lambda *_, workers=None: workers or [])
+    monkeypatch.setattr(profile_runs, "_SMALLEST_DIVIDED", 1)
+    monkeypatch.setattr(profile_runs, "_tried", lambda *_, workers=None: workers or [])
     reader = FakeDividingReader()
     (file,) = files(reader, tmp_path, {500: source(500)})
     with pytest.raises(IndexError):
@@ -185,8 +185,8 @@ def test_what_needs_values_of_processes_is_read_by_one(tmp_path, monkeypatch, wo
 
 
 def test_an_error_that_ends_the_reading_comes_in_the_order_of_the_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel_reading, "_SMALLEST_DIVIDED", 100)
-    monkeypatch.setattr(parallel_reading, "_SECONDS_PER_STORED_BYTE", 1.0)
+    monkeypatch.setattr(profile_runs, "_SMALLEST_DIVIDED", 100)
+    monkeypatch.setattr(profile_runs, "_SECONDS_PER_STORED_BYTE", 1.0)
     reader = FakeDividingReader()
     given = files(reader, tmp_path, {2: source(2, FakeMax), 500: source(500, FakeMax)})
     with pytest.raises(DataError, match=r"app\.p2\.divided: holds no mean"):

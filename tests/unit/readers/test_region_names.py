@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.profile.activities import Activity, activity_of
+from callpath_modeler.profile.balance import Activity, activity_of
 from callpath_modeler.readers.paths import known_region
 
 

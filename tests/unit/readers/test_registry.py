@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from callpath_modeler.errors import InputError, PluginError, UsageError
-from callpath_modeler.program_path import EntryPoint
 from callpath_modeler.readers import registry as home
 from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.support.program_path import EntryPoint
 from synthetic import FakeReader, registry
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.loading import load
+from callpath_modeler.studies.loading import load
 
 
 def folded(directory, *names):

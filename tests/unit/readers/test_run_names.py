@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.study import Study
+from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.studies.study import Study
 from cells import cells
 
 RANDOM = random.Random(3)

@@ -6,7 +6,7 @@ import pytest
 
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Extent
-from callpath_modeler.readers.run_provenance import provenance_findings
+from callpath_modeler.readers.run_cases import provenance_findings
 
 
 def series(*metadata, points=(2.0, 4.0)):

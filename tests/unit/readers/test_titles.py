@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.readers.titles import is_measured, is_processes, read_title
+from callpath_modeler.readers.paths import is_measured, is_processes, read_title
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.readers.columns import columns_of
-from callpath_modeler.readers.tokens import NameWord, tokens_in, word_of
+from callpath_modeler.readers.tokens import NameWord, columns_of, tokens_in, word_of
 
 
 @pytest.mark.parametrize(

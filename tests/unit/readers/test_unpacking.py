@@ -8,8 +8,8 @@ import io
 import pytest
 
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.readers.unpacking import (
-    VARIABLE,
+from callpath_modeler.support.input_limits import (
+    UNPACKING_VARIABLE,
     BoundedStream,
     budget_of,
     unpacked_pieces,
@@ -20,7 +20,7 @@ MIB = 2**20
 
 @pytest.fixture(autouse=True)
 def unset(monkeypatch):
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(UNPACKING_VARIABLE, raising=False)
 
 
 def packed(path, content):
@@ -47,13 +47,13 @@ def test_the_budget_grows_with_the_file_and_ends(tmp_path):
 
 def test_the_user_sets_the_budget(tmp_path, monkeypatch):
     path = packed(tmp_path / "a.gz", bytes(1000))
-    monkeypatch.setenv(VARIABLE, "999")
+    monkeypatch.setenv(UNPACKING_VARIABLE, "999")
     with path.open("rb") as file, pytest.raises(InputError, match="unpacks to more than"):
         list(unpacked_pieces(file, budget_of(path)))
-    monkeypatch.setenv(VARIABLE, "1000")
+    monkeypatch.setenv(UNPACKING_VARIABLE, "1000")
     with path.open("rb") as file:
         assert b"".join(unpacked_pieces(file, budget_of(path))) == bytes(1000)
-    monkeypatch.setenv(VARIABLE, "9" * 5000)
+    monkeypatch.setenv(UNPACKING_VARIABLE, "9" * 5000)
     with pytest.raises(UsageError, match="not a number of bytes"):
         budget_of(path)
 
@@ -82,9 +82,9 @@ def test_the_memory_of_what_is_unpacked_is_limited(tmp_path, monkeypatch):
     budget.check_memory(256 * MIB)
     with pytest.raises(InputError, match="more than 256 MiB of memory") as caught:
         budget.check_memory(256 * MIB + 1)
-    assert VARIABLE in (caught.value.hint or "")
+    assert UNPACKING_VARIABLE in (caught.value.hint or "")
     with path.open("wb") as file:
         file.truncate(10 * MIB)
     assert budget_of(path).memory == 320 * MIB
-    monkeypatch.setenv(VARIABLE, str(MIB))
+    monkeypatch.setenv(UNPACKING_VARIABLE, str(MIB))
     assert budget_of(path).memory == 32 * MIB

@@ -6,11 +6,11 @@ import pytest
 
 import case_series as cs
 from callpath_modeler.errors import UsageError
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import fit
 from callpath_modeler.readers.assemble import ReadOptions
-from callpath_modeler.readers.cases import words_of
-from callpath_modeler.study import Study
+from callpath_modeler.readers.run_cases import words_of
+from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.studies.pipeline import fit
+from callpath_modeler.studies.study import Study
 
 CASES = {"bitonic/random", "bitonic/reverse", "merge/random", "merge/reverse"}
 

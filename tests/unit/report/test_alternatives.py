@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, fit
-from callpath_modeler.report.hypotheses import HypothesisSummary, hypotheses
 from callpath_modeler.report.layout import TextStyle
+from callpath_modeler.report.model_formulas import HypothesisSummary, hypotheses
 
 TARGET = 1000.0
 

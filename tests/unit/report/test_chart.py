@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.report.chart import draw
-from callpath_modeler.report.curve import Curve
+from callpath_modeler.report.curve import Curve, draw
 from callpath_modeler.report.layout import TextStyle
 from cells import cells
 

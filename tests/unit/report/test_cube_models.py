@@ -13,15 +13,14 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from callpath_modeler import loading, pipeline
-from callpath_modeler.analysis.rank import rank
-from callpath_modeler.atomic import write_file
+from callpath_modeler.analysis.answer import rank
 from callpath_modeler.errors import OutputError
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Region
-from callpath_modeler.report.cube import cube_of_models
-from callpath_modeler.report.cube.archive import Member, archive
+from callpath_modeler.report.cube_file import Member, archive, cube_of_models
+from callpath_modeler.studies import loading, pipeline
+from callpath_modeler.support.atomic import write_file
 from synthetic import POINTS, call_tree, experiment, fitted
 
 P = np.array(POINTS)

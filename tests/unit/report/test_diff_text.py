@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.diff import difference
-from callpath_modeler.report.diff import difference_text
+from callpath_modeler.analysis.difference import difference
+from callpath_modeler.report.diff_text import difference_text
 from callpath_modeler.report.layout import DEFAULT_STYLE
 from two_sides import LAWS, pair, runs
 

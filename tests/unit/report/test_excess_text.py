@@ -11,11 +11,9 @@ from callpath_modeler.analysis.ensemble import losses
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.groups import Costs, Grouping
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.report.excess import excess_text
-from callpath_modeler.report.excess_table import excess_table
-from callpath_modeler.report.excess_view import ExcessView
+from callpath_modeler.report.excess_text import ExcessView, excess_table, excess_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import to_csv, to_json
 from synthetic import chain, experiment

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from callpath_modeler.cli.explain import explanation, overview, reference_page
 from callpath_modeler.diagnostics import KINDS
-from callpath_modeler.report.explanation import explanation, overview, reference_page
 from cells import cells
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "findings.md"
 
 
 def test_the_reference_page_has_the_text_of_the_program():
-    made = "from callpath_modeler.report.explanation import reference_page as r"
+    made = "from callpath_modeler.cli.explain import reference_page as r"
     assert PAGE.read_text("utf-8") == reference_page(), (
         f"regenerate it: python -c '{made}; print(r(), end=\"\")' > docs/reference/findings.md"
     )

@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 
-from callpath_modeler import loading
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Metric, Region
@@ -16,6 +15,7 @@ from callpath_modeler.readers.paths import join_with_arrows
 from callpath_modeler.report import exports
 from callpath_modeler.report.model_tables import values_table
 from callpath_modeler.report.table_formats import to_csv, to_json, to_jsonl
+from callpath_modeler.studies import loading
 from synthetic import TIME, call_tree, experiment
 
 ABSENT = float("nan")

@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.breaks import breaks
-from callpath_modeler.modeling.products import Product, TermDifference, factor_text
+from callpath_modeler.modeling.products import Product, TermDifference, breaks, factor_text
 from callpath_modeler.modeling.terms import Term
-from callpath_modeler.report.expressions import (
+from callpath_modeler.report.model_formulas import (
     latex_formula,
     latex_growth,
     latex_number,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler.report.latex import to_latex
+from callpath_modeler.report.model_formulas import to_latex
 from callpath_modeler.report.table_formats import Table
 
 TABLE = Table(

@@ -7,17 +7,16 @@ import json
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import answer_at, rank
 from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.headline import turning_notes
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.ranking_table import ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView, views_table, views_text
 from synthetic import fitted
 
 POINTS = (8.0, 16.0, 32.0, 64.0, 128.0)

@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from callpath_modeler.analysis.rank import By, rank
+from callpath_modeler.analysis.answer import By, rank
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.report import ranking_table as ranking_table_module
 from callpath_modeler.report import ranking_text as ranking_text_module
-from callpath_modeler.report.column import Column
-from callpath_modeler.report.info import info_table, info_text
-from callpath_modeler.report.latex import to_latex
+from callpath_modeler.report.experiment_text import info_table, info_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
-from callpath_modeler.report.model import model_text
+from callpath_modeler.report.model_formulas import to_latex
 from callpath_modeler.report.model_tables import graph_pieces, models_table, values_table
+from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
-from callpath_modeler.report.table_formats import to_csv, to_json, to_markdown
+from callpath_modeler.report.table_formats import Column, to_csv, to_json, to_markdown
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callpath_modeler.analysis.refinement import is_writable, refine
-from callpath_modeler.report.score_p_filter import KEYWORDS, filter_text, pattern
+from callpath_modeler.report.refinement_text import KEYWORDS, filter_text, pattern
 from cells import cells
 from instrumented import compiled, ranked
 from score_p_filters import FilterSyntaxError, Rule, excluded, rules

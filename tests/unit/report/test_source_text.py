@@ -7,7 +7,7 @@ import os
 import pytest
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.report.source_text import SourceFiles, source_replacements
+from callpath_modeler.tui.services import SourceFiles, source_replacements
 
 
 def written(path, text="int main()\n"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.report import table_formats
-from callpath_modeler.report.latex import latex_pieces
+from callpath_modeler.report.model_formulas import latex_pieces
 from callpath_modeler.report.table_formats import (
     SCHEMA,
     RowColumns,

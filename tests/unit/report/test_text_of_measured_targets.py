@@ -10,20 +10,19 @@ import pytest
 from rich.cells import cell_len
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import answer_at, rank
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.profile.tree_views import TopDown
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.profile.views import TopDown
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
-from callpath_modeler.report.model import model_text
 from callpath_modeler.report.model_tables import graph
+from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView, views_table, views_text
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

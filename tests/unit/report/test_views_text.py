@@ -7,11 +7,11 @@ import pytest
 from rich.cells import cell_len
 
 from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView, views_table, views_text
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)

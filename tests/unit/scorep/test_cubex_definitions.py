@@ -17,8 +17,7 @@ from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import API_VERSION, ProfileReader, VerifyingReader
 from cpmodel_scorep import CubexReader, anchor, anchor_expat, anchor_fast
 from cpmodel_scorep.container import Container, opened
-from cpmodel_scorep.latest import Latest
-from cpmodel_scorep.tree import layout_of
+from cpmodel_scorep.tree import Latest, layout_of
 
 NOTHING = [cw.MetricToWrite("visits", np.zeros((0, 0)), dtype="UINT64")]
 

@@ -16,9 +16,9 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler.errors import InputError, WorkerDiedError
-from callpath_modeler.parallel import WorkerPool
 from callpath_modeler.profile.schema import COMPUTED, Reduction
 from callpath_modeler.readers.base import Workers
+from callpath_modeler.support.parallel import WorkerPool
 from cells import cells
 from cpmodel_scorep import CubexReader, rows, stream
 from cpmodel_scorep import profile as opened

@@ -9,9 +9,9 @@ import pytest
 
 import cube_writer as cw
 from callpath_modeler.errors import UsageError
-from callpath_modeler.loading import LoadOptions, load
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies.loading import LoadOptions, load
 from cpmodel_scorep import CubexReader
 
 TREE = cw.random_tree(12, seed=3)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler import loading
+from callpath_modeler.studies import loading
 
 
 @pytest.fixture

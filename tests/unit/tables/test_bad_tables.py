@@ -8,9 +8,9 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from callpath_modeler import loading, pipeline
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.readers.base import Match
+from callpath_modeler.studies import loading, pipeline
 from cpmodel_tables import ExtrapReader, TableReader
 
 GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler import loading
+from callpath_modeler.studies import loading
 
 
 def names(experiment):

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.loading import load as load_runs
 from callpath_modeler.readers.base import Match
 from callpath_modeler.report import exports
+from callpath_modeler.studies.loading import load as load_runs
 from cpmodel_tables import FoldedReader
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.loading import load as load_runs
 from callpath_modeler.readers.base import Match
+from callpath_modeler.studies.loading import load as load_runs
 from cpmodel_tables import ExtrapReader, TableReader
 
 

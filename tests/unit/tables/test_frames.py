@@ -139,7 +139,7 @@ def test_a_file_of_a_general_ending_that_is_named_is_never_dropped(load, name):
 
 
 def test_files_of_general_endings_in_a_directory_are_named(tmp_path):
-    from callpath_modeler import loading
+    from callpath_modeler.studies import loading
 
     (tmp_path / "result.dat").write_text(
         wf.pretty("r", ["tasks", "time[s]"], [(p, wf.solve_time(p)) for p in wf.SCALES])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler import loading
 from callpath_modeler.errors import InputError
+from callpath_modeler.studies import loading
 
 LONG = """callpath,p,metric,value
 main,4,time,1.0

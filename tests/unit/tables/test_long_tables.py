@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import InputError
-from callpath_modeler.input_limits import UNLIMITED
-from cpmodel_tables import columns, grid
-from cpmodel_tables.columns import CellColumns
+from callpath_modeler.support.input_limits import UNLIMITED
+from cpmodel_tables import grid
+from cpmodel_tables import grid as columns
+from cpmodel_tables.grid import CellColumns
 
 ROWS = 300
 

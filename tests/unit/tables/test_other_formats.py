@@ -246,7 +246,7 @@ def test_damaged_parquet_is_an_input_error(load):
 
 
 def test_the_measured_experiment_of_extrap_is_read_whole(shared_data):
-    from callpath_modeler import loading
+    from callpath_modeler.studies import loading
 
     path = shared_data / "third_party/extrap_text/lulesh-cpu_demangled.extra-p"
     with zipfile.ZipFile(path) as file:

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import profiler_files
-from callpath_modeler import loading
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import Match
 from callpath_modeler.readers.registry import Registry
+from callpath_modeler.studies import loading
 from cpmodel_tables import ProfilerReader, TableReader
 
 LISTS = {"callgrind.out.4711": "main", "app.prof": "python"}

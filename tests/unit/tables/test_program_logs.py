@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler import loading
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.readers.base import Match
+from callpath_modeler.studies import loading
 from cpmodel_tables import LogReader, TableReader, WorkflowReader
 from program_logs import PROGRAMS
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from callpath_modeler import loading
+from callpath_modeler.studies import loading
 
 TABLES = [
     "caliper/lulesh_opal_weak.jsonl",

@@ -9,7 +9,7 @@ import pytest
 
 import workflow_files as wf
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.pipeline import fit
+from callpath_modeler.studies.pipeline import fit
 
 PROGRAM = "StreamTest"
 

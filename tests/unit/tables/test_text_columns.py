@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.studies import pipeline
 
 SCALES = (1, 2, 4, 8)
 

@@ -9,7 +9,7 @@ import pytest
 
 import tau_writer as tw
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.activities import Activity, activities_of, activity_of
+from callpath_modeler.profile.balance import Activity, activities_of, activity_of
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Match
 from cpmodel_tau import TauReader

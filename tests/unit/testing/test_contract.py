@@ -13,15 +13,16 @@ from cpmodel_timings import TimingsReader as Sound
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.metric_values import LineCosts
-from callpath_modeler.profile.placement import Placement, Topology
+from callpath_modeler.profile.groups import LineCosts
 from callpath_modeler.profile.schema import (
     DeclaredMetric,
     Extent,
     Metric,
     MetricStatus,
+    Placement,
     Reduction,
     Region,
+    Topology,
 )
 from callpath_modeler.readers.base import Match, Reduced, RunSource, ThreadSums, opened_runs
 from callpath_modeler.testing import ReaderContract

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from callpath_modeler.errors import UsageError
-from callpath_modeler.toml import TomlFormat
+from callpath_modeler.support.toml import TomlFormat
 
 
 class Leaf(msgspec.Struct, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callpath_modeler.toml import _read_plain, lines_of
+from callpath_modeler.support.toml import _read_plain, lines_of
 from cells import cells
 
 HARD = '''\

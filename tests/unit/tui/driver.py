@@ -11,11 +11,11 @@ from test_session import VALUES
 
 from browser_screen import Screen
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import PairInputs
-from callpath_modeler.comparison import differences_of
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.report.listing import Listing, ListingEntry
+from callpath_modeler.report.layout import Listing, ListingEntry
+from callpath_modeler.studies.comparison import differences_of
 from callpath_modeler.tui.app import Browser
 from callpath_modeler.tui.services import BrowserServices, CommandAnswer
 from callpath_modeler.tui.session import Session

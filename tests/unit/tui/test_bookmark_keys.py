@@ -9,7 +9,7 @@ from driver import GIVEN, drive
 from test_session import text
 
 from callpath_modeler.bookmarks import NAME, Bookmark, BookmarkFile
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 
 
 @pytest.fixture

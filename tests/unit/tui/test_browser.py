@@ -12,7 +12,7 @@ from textual.events import MouseScrollDown, MouseScrollUp
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.experiment import Scaling
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.tui.panes import pane, report_of
 from callpath_modeler.tui.widgets import Pane

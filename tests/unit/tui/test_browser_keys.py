@@ -10,7 +10,7 @@ from driver import GIVEN, drive
 from test_session import VALUES, text
 from textual.events import Key
 
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.profile.schema import Metric
 from synthetic import fitted
 

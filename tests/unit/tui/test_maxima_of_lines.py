@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from callpath_modeler import pipeline
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.profile.views import ViewKind
-from callpath_modeler.tui.page import page
+from callpath_modeler.profile.tree_views import ViewKind
+from callpath_modeler.studies import pipeline
 from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.tree_table import page
 from synthetic import POINTS, experiment
 
 VALUES = {

@@ -11,10 +11,10 @@ from driver import GIVEN, drive
 from test_session import VALUES
 
 from callpath_modeler.errors import DataError
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.listing import Listing
-from callpath_modeler.tui.metrics import metric_total
+from callpath_modeler.report.layout import Listing
+from callpath_modeler.tui.choices import metric_total
 from synthetic import experiment, fitted
 
 NAMES = ("time", "visits", "bytes_sent", "io_bytes", "ratio", "broken")

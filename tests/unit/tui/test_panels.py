@@ -11,7 +11,7 @@ from driver import GIVEN, answer, drive
 from test_session import VALUES, text
 from textual.events import Key
 
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.layout import TextStyle
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.answer_inputs import AnswerInputs
+from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.outline import SHARED
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import Sort
-from callpath_modeler.profile.views import ViewKind
 from callpath_modeler.report.outlined_view import node_columns
-from callpath_modeler.report.views import ForecastView
+from callpath_modeler.report.views_text import ForecastView
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast
 from synthetic import POINTS, fitted

@@ -11,15 +11,14 @@ import pytest
 from driver import GIVEN, drive
 from rich.text import Text
 
-from callpath_modeler.loading import LoadOptions, load
-from callpath_modeler.pipeline import fit
-from callpath_modeler.process_profile import process_profile
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.question import parse_pairs
-from callpath_modeler.report.layout import TextStyle
-from callpath_modeler.report.listing import Listing, ListingEntry
-from callpath_modeler.report.processes import process_text
-from callpath_modeler.study import Study
+from callpath_modeler.report.layout import Listing, ListingEntry, TextStyle
+from callpath_modeler.report.process_text import process_text
+from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.studies.pipeline import fit
+from callpath_modeler.studies.process_profile import process_profile
+from callpath_modeler.studies.question import parse_pairs
+from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.services import CommandAnswer
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,12 +11,12 @@ from driver import GIVEN, answer, drive
 from test_session import text
 
 from callpath_modeler.analysis.pair_forecast import PairInputs
-from callpath_modeler.comparison import differences_of
-from callpath_modeler.pipeline import FitOptions, fit
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.profile.views import ViewKind
+from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.layout import TextStyle
-from callpath_modeler.study import Study
+from callpath_modeler.studies.comparison import differences_of
+from callpath_modeler.studies.pipeline import FitOptions, fit
+from callpath_modeler.studies.study import Study
 from synthetic import experiment
 from two_sides import LAWS, P, changed, runs
 

@@ -1,18 +1,19 @@
-"""Phrases of coNCePTuaL: sets of tasks, conditions and numbers."""
+"""Phrases and statements of coNCePTuaL."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
 from cpmodel_commspec import expressions, formulas
 from cpmodel_commspec.conditions import Interval, condition
-from cpmodel_commspec.expressions import RANK, Expression
+from cpmodel_commspec.expressions import RANK, Expression, Partner, Relation, choose, rank_digits
 from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C
-from cpmodel_commspec.partners import Partner, Relation, choose, rank_digits
 
 _MOST_BRANCHES = 100
 """Numbers of a table; the language has no tables, so each is a part of a formula."""
@@ -198,3 +199,51 @@ def _on_torus(partner: Partner, found: Expression) -> str | None:
         parts.append(digit if unit == 1 else f"(({digit}) * {unit})")
         unit *= size
     return " + ".join(f"({part})" for part in parts)
+
+
+_STEP = "  "
+
+
+@dataclass(slots=True)
+class PakinStatement:
+    """A statement, or a loop if it has a body.
+
+    Attributes
+    ----------
+    comments : lines before it
+    """
+
+    text: str
+    comments: list[str] = field(default_factory=list)
+    body: list[PakinStatement] | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether the program has a line for it."""
+        return bool(self.text)
+
+
+def statement_lines(statement: PakinStatement, depth: int, end: str) -> Iterator[str]:
+    """Yield the lines of a statement.
+
+    Parameters
+    ----------
+    depth : loops around
+    end : what follows the statement: a period, THEN, or nothing
+    """
+    indent = _STEP * depth
+    yield from (f"{indent}# {printable(comment)}" for comment in statement.comments)
+    if statement.body is None:
+        if statement.text:
+            yield f"{indent}{statement.text}{end}"
+        return
+    yield f"{indent}{statement.text} {{"
+    last = max((k for k, one in enumerate(statement.body) if one.is_said), default=-1)
+    for k, one in enumerate(statement.body):
+        yield from statement_lines(one, depth + 1, " THEN" if k < last and one.is_said else "")
+    yield f"{indent}}}{end}"
+
+
+def comments_of(body: Sequence[PakinStatement]) -> list[PakinStatement]:
+    """Return the comments of a loop that says nothing."""
+    return [PakinStatement("", one.comments) for one in body]

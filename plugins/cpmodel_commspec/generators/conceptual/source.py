@@ -6,40 +6,194 @@ MPI. Wu, Mueller and Pakin (ICS 2011, Table I) tell which statements stand for t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import Int64Array
+from callpath_modeler.arrays import BoolArray, Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.generators.conceptual.collectives import Collectives
-from cpmodel_commspec.generators.conceptual.messages import (
-    StepMessages,
-    message_phrase,
-    require_distinct_messages,
-)
-from cpmodel_commspec.generators.conceptual.pakin_statements import (
+from cpmodel_commspec.generators.conceptual.phrases import (
     PakinStatement,
     comments_of,
-    statement_lines,
-)
-from cpmodel_commspec.generators.conceptual.phrases import (
     everyone,
     factor,
     member,
     number,
+    statement_lines,
     target,
     tasks,
 )
-from cpmodel_commspec.generators.conceptual.waits import PartialWaits
 from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C, heading
 from cpmodel_commspec.operations import TOGETHER, End, Kind, Mode, Shape
 from cpmodel_commspec.simulation.deadlocks import sites
-from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
+from cpmodel_commspec.simulation.simulator import completed
+from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 from cpmodel_commspec.text import functions_text
+
+
+@dataclass(frozen=True, slots=True)
+class StepMessages:
+    """The messages of a step.
+
+    Attributes
+    ----------
+    ranks : who executes the step, [n]
+    peers, tags, sizes : [n x rounds of each loop]
+    """
+
+    ranks: Int64Array
+    peers: Int64Array
+    tags: Int64Array
+    sizes: Int64Array
+
+    def of(self, places: Sequence[int]) -> StepMessages:
+        """Return the messages of some ranks."""
+        rows = list(places)
+        return StepMessages(self.ranks[rows], self.peers[rows], self.tags[rows], self.sizes[rows])
+
+    def from_senders(self) -> StepMessages | None:
+        """Return received messages as their senders see them; None if these differ by round."""
+        flat = self.peers.reshape(len(self.ranks), -1)
+        order = np.argsort(flat, axis=0, kind="stable")
+        senders = np.take_along_axis(flat, order, 0)
+        if (senders != senders[:, :1]).any() or len(np.unique(senders[:, 0])) < len(senders):
+            return None
+
+        def sorted_(values: Int64Array) -> Int64Array:
+            rows = values.reshape(len(values), -1)
+            return np.take_along_axis(rows, order, 0).reshape(values.shape)
+
+        receivers = np.broadcast_to(self.ranks[:, np.newaxis], flat.shape)
+        return StepMessages(
+            senders[:, 0],
+            np.take_along_axis(receivers, order, 0).reshape(self.peers.shape),
+            sorted_(self.tags),
+            sorted_(self.sizes),
+        )
+
+    def equals(self, other: StepMessages) -> bool:
+        """Tell whether both are the same messages."""
+        mine = (self.ranks, self.peers, self.tags, self.sizes)
+        theirs = (other.ranks, other.peers, other.tags, other.sizes)
+        return all(map(np.array_equal, mine, theirs))
+
+
+def message_phrase(messages: StepMessages) -> str:
+    """Return the words for a message: its size, and its tag unless all tags are 0."""
+    ranks = messages.ranks.tolist()
+    size = factor(number(messages.sizes, ranks))
+    if not messages.tags.any():
+        return f"A {size} BYTE MESSAGE"
+    return f"A {size} BYTE MESSAGE USING TAG {factor(number(messages.tags, ranks))}"
+
+
+def require_distinct_messages(told: Specification) -> None:
+    """Raise `DataError` if ranks and tags do not tell messages of communicators apart."""
+    seen: dict[int, set[tuple[int, int, int]]] = {}
+    for node, around in walk(told.body):
+        if not isinstance(node, Step):
+            continue
+        shape = told.shapes[node.shape]
+        counts = [loop.count for loop in around]
+        for end in shape.ends:
+            if end.is_sent:
+                peers = node.numbers[end.peer].values(node.ranks, counts)
+                tags = node.numbers[end.tag].values(node.ranks, counts).ravel()
+                own = np.repeat(np.array(node.ranks, np.int64), peers[0].size)
+                peers = node.partners[end.peer].peer(own, peers.ravel())
+                pairs = np.unique(np.stack([own, peers, tags], axis=1), axis=0)
+                seen.setdefault(shape.comm, set()).update(map(tuple, pairs.tolist()))
+    total = sum(map(len, seen.values()))
+    if total > len(set().union(*seen.values())):
+        raise DataError(
+            "no program: messages of two communicators have the same ranks and tags, and "
+            "coNCePTuaL has one communicator",
+            hint=INSTEAD_OR_IN_C,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartialWaits:
+    """The waits that are not for all operations of a rank, as AWAIT is.
+
+    An exchange is a send and a wait, which should not wait for what was started before.
+
+    Attributes
+    ----------
+    partial : by line, the ranks that wait for some operations only, in any round
+    last : by line, those of them that wait for all in the last round of the loop around alone;
+        only for lines at the end of a loop
+    left : ranks with operations at the end that no AWAIT completes
+    """
+
+    partial: dict[int, set[int]]
+    last: dict[int, set[int]]
+    left: list[int]
+
+    @classmethod
+    def of(cls, told: Specification) -> PartialWaits:
+        """Find them in the operations of each rank."""
+        partial: dict[int, set[int]] = {}
+        last: dict[int, set[int]] = {}
+        left: list[int] = []
+        ends = _ends(told.body, 1)
+        starts, completing = {Kind.ISEND, Kind.IRECV}, {Kind.WAIT, Kind.EXCHANGE}
+        is_start = np.array([shape.kind in starts for shape in told.shapes], np.bool_)
+        is_wait = np.array([shape.kind in completing for shape in told.shapes], np.bool_)
+        is_exchange = np.array([shape.kind is Kind.EXCHANGE for shape in told.shapes], np.bool_)
+        for rank in range(told.processes):
+            shapes = told.of_rank(rank).shapes
+            here = is_start[shapes] | is_wait[shapes]
+            shapes, lines = shapes[here], told.lines_of_rank(rank)[here]
+            is_full = _full(told, shapes.tolist(), starts)
+            is_kept = is_wait[shapes] & is_full
+            for line in np.unique(lines[is_wait[shapes] & ~is_full]).tolist():
+                partial.setdefault(line, set()).add(rank)
+                rounds = is_full[lines == line].reshape(-1, ends.get(line, 1))
+                is_last = not rounds[:, :-1].any() and bool(rounds[:, -1].all())
+                if is_last:
+                    last.setdefault(line, set()).add(rank)
+                else:
+                    is_kept &= lines != line
+            waits = np.flatnonzero(is_kept)
+            begin = int(waits[-1]) if len(waits) else 0
+            is_dropped = is_exchange[shapes] & ~is_kept
+            if (is_start[shapes] | is_dropped)[begin:].any():
+                left.append(rank)
+        return cls(partial, last, left)
+
+
+def _full(told: Specification, shapes: Sequence[int], starts: Set[Kind]) -> BoolArray:
+    """Return whether nothing is under way after each wait of a rank, [n]."""
+    found = np.zeros(len(shapes), np.bool_)
+    started: list[Shape] = []
+    for place, number_ in enumerate(shapes):
+        shape = told.shapes[number_]
+        if shape.kind in starts:
+            started += [shape] * shape.is_awaited
+            continue
+        if shape.kind is Kind.WAIT:
+            _, started = completed(started, shape)
+        found[place] = not started
+    return found
+
+
+def _ends(nodes: Sequence[Node], line: int) -> dict[int, int]:
+    """Return the lines at the end of loops, with the rounds of the loop; loops nest a few deep."""
+    found: dict[int, int] = {}
+    for node in nodes:
+        if isinstance(node, Loop):
+            found |= _ends(node.body, line + 1)
+            if isinstance(node.body[-1], Step):
+                found[line + lines_in(node) - 1] = node.count
+        line += lines_in(node)
+    return found
+
 
 _MICROSECONDS = 1e6
 

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.baseline import BaselineSettings, baseline, patterns_of
 from callpath_modeler.analysis.expectations.clauses import interpret
-from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.expectation import parse
+from callpath_modeler.analysis.expectations.growth_check import (
+    BaselineSettings,
+    baseline,
+    patterns_of,
+)
 from callpath_modeler.analysis.expectations.judge import Judge
+from callpath_modeler.cli.baseline import to_toml
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.pattern import Patterns, find_one
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.baseline import to_toml
 from synthetic import VISITS, experiment
 
 POINTS = np.array([8.0, 16.0, 32.0, 64.0, 128.0])

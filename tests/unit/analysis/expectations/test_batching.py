@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.check_result import Judgement, Verdict
 from callpath_modeler.analysis.expectations.clauses import interpret
-from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.expectation import parse
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.verdicts import Judgement, Verdict
 from synthetic import experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])

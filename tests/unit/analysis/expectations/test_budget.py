@@ -9,8 +9,8 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import InputError
-from callpath_modeler.expectation_check import check
-from callpath_modeler.input_limits import VARIABLE, Work
+from callpath_modeler.studies.expectation_check import check
+from callpath_modeler.support.input_limits import VARIABLE, Work
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.expectations.outcome_text import details, sentence
-from callpath_modeler.analysis.expectations.verdicts import Status, Verdict
+from callpath_modeler.analysis.expectations.check_result import Status, Verdict, details, sentence
 from callpath_modeler.errors import InputError
-from callpath_modeler.expectation_check import check
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
+from callpath_modeler.studies.expectation_check import check
 from synthetic import VISITS, experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])

@@ -9,15 +9,14 @@ import pytest
 from scipy import stats
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.excess import excess_work
-from callpath_modeler.analysis.expectations.baseline import baseline
+from callpath_modeler.analysis.excess_work import excess_work
+from callpath_modeler.analysis.expectations.check_result import Status, details, sentence
 from callpath_modeler.analysis.expectations.clauses import interpret
-from callpath_modeler.analysis.expectations.document import parse
+from callpath_modeler.analysis.expectations.expectation import parse
+from callpath_modeler.analysis.expectations.growth_check import baseline
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.analysis.expectations.outcome_text import details, sentence
-from callpath_modeler.analysis.expectations.verdicts import Status
-from callpath_modeler.report.baseline import to_toml
-from callpath_modeler.report.check import check_table
+from callpath_modeler.cli.baseline import to_toml
+from callpath_modeler.report.test_reports import check_table
 from synthetic import VISITS, experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])

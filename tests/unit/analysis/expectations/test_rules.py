@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.analysis.expectations.check_result import Verdict
 from callpath_modeler.analysis.expectations.rules import Leading, Rule, bind, leading
-from callpath_modeler.analysis.expectations.verdicts import Verdict
 from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
-from callpath_modeler.expression import (
-    ComparisonError,
-    Leaf,
-    parse_comparison,
-)
 from callpath_modeler.modeling import Growth, parse_growth
+from callpath_modeler.support.expression import ComparisonError, Leaf, parse_comparison
 from synthetic import experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])

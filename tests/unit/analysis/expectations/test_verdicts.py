@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.expectations.verdicts import (
+from callpath_modeler.analysis.expectations.check_result import (
     Judgement,
     Outcome,
     Status,

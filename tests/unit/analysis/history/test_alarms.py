@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.history.alarms import AlarmRule, _Replay, replay
-from callpath_modeler.analysis.history.evidence import (
+from callpath_modeler.history.alarms import (
+    AlarmRule,
     Sums,
+    _Replay,
     log_factors,
     record_weights,
+    replay,
     splits,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.history.bisection import deciding_runs, middle_of, narrowed
+from callpath_modeler.history.judgement import deciding_runs, middle_of, narrowed
 
 
 def sides(change, scatter, seed=1):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from callpath_modeler.analysis.history.evidence import (
+from callpath_modeler.history.alarms import (
     Splits,
     Sums,
     crowd,

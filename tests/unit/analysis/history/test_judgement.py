@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.history.alarms import AlarmRule, replay
-from callpath_modeler.analysis.history.judgement import (
+from callpath_modeler.history.alarms import AlarmRule, replay
+from callpath_modeler.history.judgement import (
     GROWTH,
     LARGEST,
     TARGET,
     judge,
+    least_program_change,
     questions,
 )
-from callpath_modeler.analysis.history.power import least_program_change
 
 SCALES = np.array([8.0, 16.0, 32.0, 64.0])
 RULE = AlarmRule()

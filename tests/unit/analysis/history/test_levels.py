@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.history.levels import relative_levels
+from callpath_modeler.history.judgement import relative_levels
 
 
 def measured(seed=1, shape=(40, 6, 3, 3), own=0.01, shared=0.1):

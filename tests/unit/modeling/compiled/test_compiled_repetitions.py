@@ -9,8 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.modeling.mixture import outcome, repetition_noise, scaled_rows
-from callpath_modeler.modeling.noise import CENTRES, Centre
+from callpath_modeler.modeling.mixture import (
+    row_models,
+    scaled_rows,
+)
+from callpath_modeler.modeling.mixture import (
+    scaled_rows as repetition_noise,
+)
+from callpath_modeler.modeling.repetitions import CENTRES, Centre
 from cells import cells
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows
@@ -41,8 +47,8 @@ def said(points: FloatArray, y: FloatArray, how: Centre) -> Said:
     return Said(
         reps,
         told,
-        outcome.row_status(y, reps),
-        outcome.point_counts(reps.count, points),
+        row_models.row_status(y, reps),
+        row_models.point_counts(reps.count, points),
         pool.noise(reps.take(usable), 1.3),
         repetition_noise.Pool(is_known=False, profile=same).noise(reps, 1.0),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from callpath_modeler.modeling.compiled.kernels import CompiledKernels
-from callpath_modeler.modeling.reference.kernels import ReferenceKernels
+from callpath_modeler.modeling.compiled.c_kernels import CompiledKernels
+from callpath_modeler.modeling.numpy_kernels import ReferenceKernels
 from cells import cells
 
 NAMES = sorted(

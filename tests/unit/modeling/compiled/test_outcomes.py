@@ -9,7 +9,7 @@ from msgspec import structs
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.constants.outcome import FAR
-from callpath_modeler.modeling.mixture import outcome
+from callpath_modeler.modeling.mixture import row_models
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
@@ -88,8 +88,10 @@ def test_a_row_without_candidates_has_no_terms_whatever_the_others_have() -> Non
     found = candidates(data, chosen, known, ways)
     found = posterior(found, data, ways, LogPriors(known.log_prior, ways.log_prior))
     two = structs.replace(found.repeated(np.arange(2)), variance=found.variance, drift=found.drift)
-    columns, far = outcome.empty_columns(3, 1), far_tables(points, known, FAR)
-    outcome.write_models(columns, np.arange(3), two, data, np.ones(3), known, far, MisfitBaseline())
+    columns, far = row_models.empty_columns(3, 1), far_tables(points, known, FAR)
+    row_models.write_models(
+        columns, np.arange(3), two, data, np.ones(3), known, far, MisfitBaseline()
+    )
     assert (columns["terms"][2] == -1).all()
     assert columns["weight"][:2].all()
     assert columns["weight"][2] == 0
@@ -105,10 +107,10 @@ def test_the_last_bits_of_predictions_do_not_decide_who_stands_for_whom() -> Non
     rounding = 1 + 1e-14 * np.random.default_rng(1).uniform(-1, 1, found.coefficients.shape)
     far, written = far_tables(points, known, FAR), []
     for coefficients in (found.coefficients, found.coefficients * rounding):
-        columns = outcome.empty_columns(rows, 1)
+        columns = row_models.empty_columns(rows, 1)
         other = structs.replace(found, coefficients=np.ascontiguousarray(coefficients))
         unit = np.ones(rows)
-        outcome.write_models(
+        row_models.write_models(
             columns, np.arange(rows), other, data, unit, known, far, MisfitBaseline()
         )
         written.append(columns)

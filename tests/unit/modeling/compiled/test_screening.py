@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled import candidates
+from callpath_modeler.modeling.compiled import library as candidates
 from callpath_modeler.modeling.compiled.library import call
-from callpath_modeler.modeling.mixture.hypotheses import hypotheses
-from callpath_modeler.modeling.mixture.screening import screen
-from callpath_modeler.modeling.several.hypotheses import joint_hypotheses
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
+from callpath_modeler.modeling.mixture.residuals import screen
+from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from implementations import in_numpy, needs_library
 from many_rows import KINDS, many_rows, rows_to_fit

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler.modeling import Growth, parse_growth
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH
-from callpath_modeler.modeling.validation import (
+from callpath_modeler.modeling.expected_growth import (
     MPI_SPACE,
     DeviationLimits,
     DeviationMatch,
@@ -14,6 +13,7 @@ from callpath_modeler.modeling.validation import (
     default_deviation,
     search_space,
 )
+from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 
 powers = st.fractions(min_value=-4, max_value=4, max_denominator=12)
 growths = st.builds(Growth, powers, powers, powers)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Growth, parse_growth
-from callpath_modeler.modeling.validation import (
+from callpath_modeler.modeling.expected_growth import (
     MPI_SPACE,
     DeviationMatch,
     ExpectedGrowth,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import FitStatus, Growth, Models, SearchSpace, fit, parse_growth
-from callpath_modeler.modeling.validation import (
+from callpath_modeler.modeling.expected_growth import (
     DeviationLimits,
     ExpectedGrowth,
     deciding_run,

@@ -19,16 +19,20 @@ from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import Metric, Region
-from callpath_modeler.report.flame.content import (
+from callpath_modeler.report.flame_graph import (
+    DEEPEST,
     GROWTHS,
+    LARGEST,
+    LEAST,
+    OTHER,
     ColorBy,
+    flame_svg,
     growth_class,
+    layout,
     of_losses,
     of_ranking,
     plain,
 )
-from callpath_modeler.report.flame.frames import DEEPEST, OTHER, layout
-from callpath_modeler.report.flame.picture import LARGEST, LEAST, flame_svg
 from synthetic import call_tree, chain, experiment
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.report.curve import Curve, value_ticks
-from callpath_modeler.report.page.figure import figure, legend
+from callpath_modeler.report.page.markup import figure, legend
 
 NAN = float("nan")
 

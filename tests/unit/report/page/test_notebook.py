@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.notebook_repr import HtmlReprMixin
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.page.notebook import html_of
+from callpath_modeler.report.page.document import html_of
+from callpath_modeler.support.front_ends import HtmlReprMixin
 from synthetic import experiment
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)

@@ -8,19 +8,18 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from callpath_modeler.analysis.answer import answer_at
-from callpath_modeler.analysis.rank import rank
+from callpath_modeler.analysis.answer import answer_at, rank
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.expectation_check import check
-from callpath_modeler.fingerprints import Fingerprint
-from callpath_modeler.pipeline import fit
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.metric_values import MetricValues
+from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.schema import Region
-from callpath_modeler.report.invocation import Invocation
-from callpath_modeler.report.page.content import PageContent, Provenance
+from callpath_modeler.report.layout import Invocation
 from callpath_modeler.report.page.document import page
+from callpath_modeler.report.page.markup import PageContent, Provenance
 from callpath_modeler.report.ranking_table import ranking_table
+from callpath_modeler.studies.expectation_check import check
+from callpath_modeler.studies.pipeline import fit
+from callpath_modeler.support.atomic import Fingerprint
 from synthetic import POINTS, TIME, experiment, fitted
 
 P = np.array(POINTS)

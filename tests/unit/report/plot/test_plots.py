@@ -16,15 +16,9 @@ import callpath_modeler as cpm
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess_view import ExcessView
-from callpath_modeler.report.plot.drawing import (
-    excess_drawing,
-    file_of,
-    model_drawing,
-    ranking_drawing,
-)
-from callpath_modeler.report.plot.model import ModelPlot
-from callpath_modeler.report.plot.style import WIDTH, format_of_plot, label
+from callpath_modeler.report.excess_text import ExcessView
+from callpath_modeler.report.model_plot import WIDTH, ModelPlot, format_of_plot, label
+from callpath_modeler.report.plot import excess_drawing, file_of, model_drawing, ranking_drawing
 from cells import cells
 from synthetic import experiment
 
@@ -341,11 +335,11 @@ def test_plots_look_as_they_did(fitted, tmp_path, monkeypatch, name):
     """CPMODEL_NEW_PICTURES=1 keeps the new ones: look at them."""
     from matplotlib.testing.compare import compare_images
 
-    from callpath_modeler.report.plot import style
+    from callpath_modeler.report import model_plot
 
     if not mpl.__version__.startswith(f"{DRAWN_WITH}."):
         pytest.skip(f"the pictures are of matplotlib {DRAWN_WITH}, this is {mpl.__version__}")
-    monkeypatch.setattr(style, "_DOTS_PER_INCH", 100)
+    monkeypatch.setattr(model_plot, "_DOTS_PER_INCH", 100)
     content = file_of(drawings(fitted)[name], "png")
     kept = PICTURES / f"{name}.png"
     if ANEW:
@@ -373,7 +367,7 @@ def test_the_same_plot_is_the_same_file_in_every_process(form, tmp_path):
     script = (
         "import sys, callpath_modeler as cpm\n"
         "from synthetic import experiment\n"
-        "from callpath_modeler.report.plot.drawing import file_of, ranking_drawing\n"
+        "from callpath_modeler.report.plot import file_of, ranking_drawing\n"
         "ranking = cpm.rank(cpm.fit(experiment({'main': [1., 2, 4, 8, 16]})), 64)\n"
         f"sys.stdout.buffer.write(file_of(ranking_drawing(ranking, ranking.order), '{form}'))\n"
     )

@@ -1,0 +1,408 @@
+"""Factors of parallel efficiency, as lines of text and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from rich.text import Text
+
+from callpath_modeler.analysis.efficiency_factors import (
+    LEAVES,
+    Efficiency,
+    FactorsAtScale,
+    Ingredient,
+    PopFactor,
+    Scheme,
+)
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.errors import UsageError
+from callpath_modeler.profile.balance import Part
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.experiment import Scaling
+from callpath_modeler.profile.pattern import match, unmatched
+from callpath_modeler.profile.schema import PROGRAM
+from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
+from callpath_modeler.report.outlined_view import short_names
+from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.studies.question import FURTHER
+from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
+
+TOP = 10
+"""Default number of subtrees."""
+_GREY = "dim"
+_UNKNOWN = "-"
+_FINE = 0.01
+"""Share below which texts have another digit."""
+_SAME = 0.95
+"""Share of the loss of a caller from which on a callee stands for it."""
+_LABELS = {
+    PopFactor.GLOBAL: "global efficiency",
+    PopFactor.PARALLEL: "parallel efficiency",
+    PopFactor.PROCESSES: "MPI efficiency",
+    PopFactor.BALANCE: "load balance",
+    PopFactor.COMMUNICATION: "communication efficiency",
+    PopFactor.THREADS: "OpenMP efficiency",
+    PopFactor.SERIAL: "serial regions",
+    PopFactor.REGIONS: "parallel regions",
+    PopFactor.SCALABILITY: "computation scalability",
+    PopFactor.INSTRUCTIONS: "instruction scaling",
+    PopFactor.IPC: "IPC scaling",
+    PopFactor.FREQUENCY: "frequency scaling",
+}
+_ABOVE = {
+    PopFactor.PARALLEL: PopFactor.GLOBAL,
+    PopFactor.PROCESSES: PopFactor.PARALLEL,
+    PopFactor.BALANCE: PopFactor.PROCESSES,
+    PopFactor.COMMUNICATION: PopFactor.PROCESSES,
+    PopFactor.THREADS: PopFactor.PARALLEL,
+    PopFactor.SERIAL: PopFactor.THREADS,
+    PopFactor.REGIONS: PopFactor.THREADS,
+    PopFactor.SCALABILITY: PopFactor.GLOBAL,
+    PopFactor.INSTRUCTIONS: PopFactor.SCALABILITY,
+    PopFactor.IPC: PopFactor.SCALABILITY,
+    PopFactor.FREQUENCY: PopFactor.SCALABILITY,
+}
+"""The factor above each factor; one that is not shown is skipped."""
+_PARTS = {
+    Part.USEFUL: "useful",
+    Part.SERIAL: "idle_in_serial_regions",
+    Part.REGIONS: "waiting_in_parallel_regions",
+    Part.IMBALANCE: "imbalance",
+    Part.COMMUNICATION: "communication",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class EfficiencyView:
+    """What of an answer is shown.
+
+    Attributes
+    ----------
+    efficiency : the factors
+    scheme : multiplicative or additive
+    top : number of subtrees
+    confidence : confidence of the bands at the target
+    select : pattern of the subtrees; None = those that are worth a line
+    """
+
+    efficiency: Efficiency
+    scheme: Scheme
+    top: int
+    confidence: float
+    select: str | None = None
+
+    @cached_property
+    def known(self) -> IntArray:
+        """Positions of the subtrees that may be listed, those that lose most first.
+
+        Without a pattern, these are subtrees with computation. Of a chain of callers that lose the
+        same, it is the innermost one.
+
+        Raises
+        ------
+        UsageError
+            If the pattern selects no subtree.
+        """
+        found, last = self.efficiency, self.efficiency.last
+        lost, tree = lost_of(last, self.scheme), found.experiment.tree
+        listed = ~np.isnan(lost) & (found.rows != ROOT)
+        if self.select is not None:
+            named = match(tree, self.select)
+            if not named.any():
+                raise unmatched(tree, self.select)
+            listed &= named[found.rows]
+            if not listed.any():
+                raise UsageError(
+                    f"no subtree of {self.select!r} is costly enough for factors of its own",
+                    hint="choose a caller",
+                )
+        else:
+            listed &= last.value[self.scheme, PopFactor.PARALLEL] > 0
+            listed &= found.rows != tree.roots[0] if len(tree.roots) == 1 else True
+            _drop_callers(tree, found.rows, listed, lost, last.share)
+        places = np.flatnonzero(listed)
+        return places[np.argsort(-lost[places], kind="stable")]
+
+    @property
+    def subtrees(self) -> IntArray:
+        """Positions of the listed subtrees, those that lose most first."""
+        return self.known[: self.top]
+
+    def depth(self, factor: PopFactor) -> int:
+        """Return the number of shown factors above a factor."""
+        depth, above = 0, _ABOVE.get(factor)
+        while above is not None:
+            depth += above in self.efficiency.factors
+            above = _ABOVE.get(above)
+        return depth
+
+    def value(self, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0) -> float:
+        """Return the value of a factor."""
+        return float(estimate.value[self.scheme, factor][subtree])
+
+    def band(
+        self, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
+    ) -> tuple[float, float]:
+        """Return the range of the repetitions, or the band of the prediction; NaN = none."""
+        key = self.scheme, factor
+        return float(estimate.low[key][subtree]), float(estimate.high[key][subtree])
+
+
+def _drop_callers(
+    tree: CallTree, rows: IntArray, listed: BoolArray, lost: FloatArray, share: FloatArray
+) -> None:
+    """Remove subtrees from `listed` that contain a listed one with nearly all of their loss."""
+    for place in np.flatnonzero(listed).tolist():
+        inside = (rows > rows[place]) & (rows < tree.end[rows[place]]) & listed
+        same = (lost >= _SAME * lost[place]) & (share >= _SAME * share[place])
+        listed[place] = not (inside & same).any()
+
+
+def label_of(factor: PopFactor) -> str:
+    """Return the name of a factor."""
+    return _LABELS[factor]
+
+
+def share_text(share: float) -> str:
+    """Return a factor as a percentage with one decimal, or two if it is very small."""
+    return percent(share, 1 if share >= _FINE else 2)
+
+
+def lost_of(estimate: FactorsAtScale, scheme: Scheme) -> FloatArray:
+    """Return the time of subtrees without computation, as a share of the run time."""
+    return np.asarray(estimate.share * (1 - estimate.value[scheme, PopFactor.PARALLEL]))
+
+
+def efficiency_text(
+    shown: EfficiencyView, *, style: TextStyle, invocation: Invocation = EXPERIMENT
+) -> list[Text]:
+    """Return the factors as text: the answer, the factors by scale, and the costliest subtrees.
+
+    Parameters
+    ----------
+    shown : the factors
+    style : width, length of names, and characters of text
+    invocation : command lines for the same experiment
+    """
+    lines = style.lines([headline(shown)], "bold") + style.lines(context_lines(shown), _GREY)
+    lines += [Text(), *_factors(shown, style=style), Text()]
+    subtrees = shown.subtrees
+    if len(subtrees):
+        lines += [*_subtrees(shown, subtrees, style=style), Text()]
+    return lines + style.lines(_footer(shown, subtrees, invocation), _GREY, "  ")
+
+
+def headline(shown: EfficiencyView) -> str:
+    """Return the sentence that answers: how efficient, and which factor is the lowest."""
+    found, last = shown.efficiency, shown.efficiency.last
+    value = shown.value(last, PopFactor.PARALLEL)
+    at = setting_text(found.line.at(last.scale))
+    said = f"{found.experiment.name}: parallel efficiency {share_text(value)}"
+    if last.is_predicted:
+        said += f" ({range_text(shown, last, PopFactor.PARALLEL)}) predicted"
+    said += f" at {at}"
+    values = {factor: shown.value(last, factor) for factor in LEAVES if factor in found.factors}
+    known = {factor: each for factor, each in values.items() if each == each}  # noqa: PLR0124
+    if not known:
+        return said
+    least = min(known, key=lambda factor: known[factor])
+    if known[least] >= 1:
+        return f"{said}; no factor is below 100 %"
+    return f"{said}; the lowest factor is {label_of(least)}, {share_text(known[least])}"
+
+
+def context_lines(shown: EfficiencyView) -> list[str]:
+    """Return what the factors are of, and how computation is compared."""
+    found = shown.efficiency
+    runs = counted(len(found.experiment.runs), "run")
+    threads = (
+        f"{found.threads[0]:g} to {found.threads[-1]:g}"
+        if len(found.threads) > 1 and found.threads[0] != found.threads[-1]
+        else f"{found.threads[-1]:g}"
+    )
+    lines = [f"{found.metric} of {threads} threads · {runs} · {shown.scheme} scheme"]
+    if found.experiment.scaling is Scaling.UNCLEAR:
+        lines.append(
+            f"scaling unclear ({found.experiment.scaling_reason}), so computation is not compared: "
+            "choose --scaling weak or --scaling strong"
+        )
+    elif found.reference is None:
+        lines.append(
+            f"{found.line.parameter} does not count workers, so computation is not compared"
+        )
+    elif len(found.estimates) > 1:
+        scale = setting_text({found.line.parameter: float(found.scales[0])})
+        what = (
+            "the sum over all threads"
+            if found.reference.scaling is Scaling.STRONG
+            else "the mean per thread"
+        )
+        reason = found.experiment.scaling_reason
+        lines.append(
+            f"{found.reference.scaling} scaling ({reason}): computation scalability compares "
+            f"{what} with {scale}"
+        )
+    return lines
+
+
+def range_text(
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
+) -> str:
+    """Return the band of a prediction as text; ``-`` = the factor is not known."""
+    low, high = shown.band(estimate, factor, subtree)
+    if np.isnan(low) or np.isnan(high):
+        return _UNKNOWN
+    return f"{share_text(low)} … {share_text(high)}"
+
+
+def value_text(
+    shown: EfficiencyView, estimate: FactorsAtScale, factor: PopFactor, subtree: int = 0
+) -> str:
+    """Return the value of a factor as text; ``-`` = it is not known."""
+    value = shown.value(estimate, factor, subtree)
+    return _UNKNOWN if np.isnan(value) else share_text(value)
+
+
+def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
+    """Return one line per factor, and one column per scale."""
+    found = shown.efficiency
+    columns = []
+    count = len(found.estimates)
+    for place, estimate in enumerate(found.estimates):
+        head = f"{found.line.parameter}={parameter_value(estimate.scale)}"
+        cells = [value_text(shown, estimate, factor) for factor in found.factors]
+        # The ends of the series are kept on a narrow terminal.
+        rank = 0 if place == count - 1 else 3 + min(place, count - 1 - place)
+        columns.append(TextColumn(head, cells, droppable=rank))
+        if estimate.is_predicted:
+            bands = [
+                _UNKNOWN if cell == _UNKNOWN else range_text(shown, estimate, factor)
+                for factor, cell in zip(found.factors, cells, strict=True)
+            ]
+            columns.append(TextColumn("band", bands, right=False, droppable=2))
+    nodes = [(shown.depth(factor), label_of(factor)) for factor in found.factors]
+    return style.tree_table(columns, nodes, title="factor")
+
+
+def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) -> list[Text]:
+    found, last = shown.efficiency, shown.efficiency.last
+    lost = lost_of(last, shown.scheme)
+    columns = [
+        TextColumn("lost", [share_text(lost[k]) for k in subtrees]),
+        TextColumn("share", [share_text(last.share[k]) for k in subtrees], droppable=4),
+    ]
+    heads = {
+        PopFactor.PARALLEL: ("parallel", 0),
+        PopFactor.BALANCE: ("balance", 3),
+        PopFactor.COMMUNICATION: ("comm.", 3),
+        PopFactor.THREADS: ("OpenMP", 3),
+        PopFactor.SCALABILITY: ("scalability", 5),
+    }
+    for factor, (head, rank) in heads.items():
+        is_new = factor is PopFactor.SCALABILITY and len(found.estimates) == 1
+        if factor in found.factors and not is_new:
+            cells = [value_text(shown, last, factor, int(k)) for k in subtrees]
+            columns.append(TextColumn(head, cells, droppable=rank))
+    if last.is_predicted:
+        bands = [range_text(shown, last, PopFactor.PARALLEL, int(k)) for k in subtrees]
+        columns.insert(3, TextColumn("band", bands, right=False, droppable=6))
+    tree = found.experiment.tree
+    rows = found.rows[subtrees].tolist()
+    names = [
+        list(tree.names(row)) if style.full_names else short_names(tree.names(row)) for row in rows
+    ]
+    return style.table(columns, names, title="subtree")
+
+
+def _footer(shown: EfficiencyView, subtrees: IntArray, invocation: Invocation) -> list[str]:
+    found, last = shown.efficiency, shown.efficiency.last
+    lines = []
+    if last.is_predicted:
+        confidence = percent(shown.confidence)
+        threads = f"{found.threads_at(last.scale):g}"
+        lines.append(
+            f"{found.line.parameter}={parameter_value(last.scale)} is predicted from models of the "
+            f"parts of the run time, for {threads} threads; a band holds a measured factor with "
+            f"{confidence}"
+        )
+    if len(subtrees):
+        at = setting_text({found.line.parameter: last.scale})
+        lines.append(
+            f"lost: time of the subtree without computation, share: its run time; both as shares "
+            f"of the run time of the program at {at}"
+            + "; subtrees have models of their own, so predicted shares are rough"
+            * last.is_predicted
+        )
+        rest = len(shown.known) - len(subtrees)
+        if rest > 0:
+            lines.append(f"{counted(rest, 'more subtree')}: -n chooses their number")
+    if not last.is_predicted and len(found.scales) > 1 and found.reference is not None:
+        further = parameter_value(FURTHER * float(found.scales[-1]))
+        lines.append(invocation.hint("efficiency", f"--target {further}"))
+    return lines
+
+
+def efficiency_table(shown: EfficiencyView, findings: Sequence[Finding] = ()) -> Table:
+    """Return a table with one row per subtree, scheme, factor and scale."""
+    found = shown.efficiency
+    chosen = [0, *shown.subtrees.tolist()]
+    rows = [
+        (subtree, scheme, factor, estimate)
+        for subtree in chosen
+        for scheme in Scheme
+        for factor in found.factors
+        for estimate in found.estimates
+    ]
+    names = [found.name(subtree) or PROGRAM for subtree in range(len(found.rows))]
+    keys = [(scheme, factor) for _, scheme, factor, _ in rows]
+    columns: dict[str, list[Cell]] = {
+        "callpath": [names[subtree] for subtree, *_ in rows],
+        "whole_program": [subtree == 0 for subtree, *_ in rows],
+        "scheme": [str(scheme) for scheme, _ in keys],
+        "factor": [str(factor) for _, factor in keys],
+        "scale": [estimate.scale for *_, estimate in rows],
+        "value": [float(e.value[k][s]) for k, (s, _, _, e) in zip(keys, rows, strict=True)],
+        "low": [float(e.low[k][s]) for k, (s, _, _, e) in zip(keys, rows, strict=True)],
+        "high": [float(e.high[k][s]) for k, (s, _, _, e) in zip(keys, rows, strict=True)],
+        "is_predicted": [estimate.is_predicted for *_, estimate in rows],
+        "runs": [estimate.runs for *_, estimate in rows],
+        "share": [float(estimate.share[subtree]) for subtree, _, _, estimate in rows],
+    }
+    return Table(columns, {}, _header(shown, findings))
+
+
+def _header(shown: EfficiencyView, findings: Sequence[Finding]) -> dict[str, object]:
+    found, centres = shown.efficiency, shown.efficiency.centres()
+    reference = found.reference
+    scales = [
+        {
+            "scale": float(scale),
+            "threads": int(found.threads[k]),
+            "runs": found.estimates[k].runs,
+            "seconds_per_thread": {
+                name: json_number(float(centres[0, k, part])) for part, name in _PARTS.items()
+            },
+            "instructions_per_thread": json_number(float(centres[0, k, Ingredient.INSTRUCTIONS])),
+            "cycles_per_thread": json_number(float(centres[0, k, Ingredient.CYCLES])),
+        }
+        for k, scale in enumerate(found.scales)
+    ]
+    return {
+        **provenance(found.experiment, findings),
+        "metric": found.metric,
+        "parameter": found.line.parameter,
+        "held": dict(found.line.held),
+        "scaling": None if reference is None else str(reference.scaling),
+        "scaling_reason": found.experiment.scaling_reason,
+        "reference": None if reference is None else float(found.scales[0]),
+        "is_hybrid": found.is_hybrid,
+        "aggregate": found.aggregate,
+        "confidence": shown.confidence,
+        "verdict": to_ascii(headline(shown)),
+        "scales": scales,
+        "hidden_subtrees": len(shown.known) - len(shown.subtrees),
+    }

@@ -1,1 +1,0 @@
-"""Flame graphs: call paths as boxes whose width is their cost."""

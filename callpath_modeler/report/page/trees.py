@@ -1,0 +1,367 @@
+"""The ranking and the call tree on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from callpath_modeler.analysis.answer import Answer, Ranking
+from callpath_modeler.analysis.uncertain import MARKS, PROBABLE, WITHIN, marks_text
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.profile.outline import SHARED
+from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.profile.tree_views import ViewKind
+from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.columns import MODEL_NOTE
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn
+from callpath_modeler.report.losses_text import ENSEMBLE, GAIN, LOSS, pair_note
+from callpath_modeler.report.outlined_view import sum_check_text, title
+from callpath_modeler.report.page.markup import (
+    CallPathLinks,
+    Html,
+    cell,
+    cut,
+    escaped,
+    head,
+    joined,
+    number,
+    scrolling,
+    table,
+    tag,
+)
+from callpath_modeler.report.ranking_text import (
+    absent_notes,
+    excess_notes,
+    lines_below,
+    ranking_cells,
+    remainder,
+    unmodelled_notes,
+    value_notes,
+)
+from callpath_modeler.report.views_text import ForecastView, value_cells
+from callpath_modeler.units import counted, percent, quantity
+
+_LEAST = 0.001
+"""Share at the largest scale or at the target from which a call path always has a row."""
+_MOST = 200
+"""Default limit of rows; the other call paths share one row."""
+
+_TO_THE_RIGHT = frozenset(
+    {"rank", "base", "measured", "value", "band", "model", "maximum", "imbalance", "share"}
+    | {"excess", "loss", "own_loss", ENSEMBLE}
+)
+"""Columns with numbers."""
+
+
+def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command: str) -> Html:
+    """Return the ranked call paths, worst first, then a row for the others, and the total.
+
+    Parameters
+    ----------
+    ranking : the ranking
+    names : names of call paths
+    first : number of call paths with rows; call paths with a large share have rows as well
+    command : the command that lists all
+    """
+    rows = listed_rows(ranking, first)
+    others = remainder(ranking, rows)
+    notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
+    if len(rows) < len(ranking.order):
+        notes.append(tag("p", "all call paths: ", tag("code", command), class_="aside"))
+    if not len(rows):
+        return joined(tag("p", "No call path could be modelled."), *notes)
+    return joined(ranking_rows(ranking, names, rows, others), *notes)
+
+
+def ranking_rows(
+    ranking: Ranking,
+    names: CallPathLinks,
+    rows: IntArray,
+    others: IntArray,
+    charts: Sequence[Html] = (),
+) -> Html:
+    """Return a table of call paths, with a row for all others and the total.
+
+    Parameters
+    ----------
+    ranking : the ranking
+    names : names of call paths
+    rows, others : call paths with their own rows, and call paths that share one
+    charts : one for each of `rows`, or empty
+    """
+    columns = ranking_cells(ranking, rows, others, style=DEFAULT_STYLE)
+    numbers, blank = _numbers(ranking, rows), [float("nan")] * len(rows)
+    heads = [_head(name, column) for name, column in columns.items()]
+    heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
+    body = []
+    for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
+        cells = [
+            _cell(name, coloured(column, k), numbers.get(name, blank)[k])
+            for name, column in columns.items()
+        ]
+        of_row = [tag("th", names.link(row, path), scope="row"), *map(cell, charts[k : k + 1])]
+        body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
+    foot = [
+        _last(columns, len(rows) + k, text, is_charted=bool(charts))
+        for k, text in enumerate(lines_below(ranking, others))
+    ]
+    return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
+
+
+def listed_rows(ranking: Ranking, first: int) -> IntArray:
+    """Return the first call paths, and further ones with a large share, worst first."""
+    share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
+    counts = np.nan_to_num(share) >= _LEAST
+    counts[:first] = True
+    listed: IntArray = ranking.order[counts][: max(first, _MOST)]
+    return listed
+
+
+def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
+    """Return the sort keys of columns; bands by upper limit, growths by speed."""
+    excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
+    leader = ranking.leader[rows]
+    growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
+    columns: dict[str, FloatArray] = {
+        "rank": ranking.places.astype(np.float64),
+        "base": ranking.at_base,
+        "loss": ranking.excess.inclusive,
+        "own_loss": ranking.excess.exclusive,
+        "measured": ranking.at_largest,
+        "value": ranking.value,
+        "band": ranking.high,
+        "model": ranking.deviation,
+        "maximum": ranking.maxima_at_largest[0],
+        "imbalance": ranking.maxima_at_largest[1],
+        "share": ranking.share,
+        "excess": excess,
+        "trust": ranking.trust.astype(np.float64),
+    }
+    of_pairs = {}
+    if ranking.losses is not None:
+        count = len(ranking.losses.pairs)
+        of_pairs = {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
+        of_pairs[ENSEMBLE] = (ranking.ensemble.costs, 0)
+    for name, (costs, column) in of_pairs.items():
+        values = costs.inclusive if ranking.inclusive else costs.exclusive
+        columns[name] = values[:, column]
+    numbers = {name: values[rows].tolist() for name, values in columns.items()}
+    return {**numbers, "growth": growth.tolist()}
+
+
+def _head(name: str, column: TextColumn) -> Html:
+    return head(column.header, right=_is_number(name), kind=name)
+
+
+def _is_number(name: str) -> bool:
+    """Return whether a column has numbers; those of pairs of scales have a number in the name."""
+    return name in _TO_THE_RIGHT or name.startswith("pair")
+
+
+def _cell(name: str, text: str, value: float) -> Html:
+    if name == "why":
+        return cell(text, kind=name)
+    if name == "growth":
+        return tag("td", text, class_=name, data_order=value)
+    if name == "trust":
+        return cell(trust_text(text, value), kind=name)
+    shown = number(value, text) if np.isfinite(value) else text
+    return cell(shown, right=_is_number(name), kind=name)
+
+
+def coloured(column: TextColumn, k: int) -> str:
+    """Return a cell of a column; losses and gains have a colour."""
+    kind = {LOSS: "lost", GAIN: "gained"}.get(column.styles[k] if column.styles else "")
+    return tag("span", column.cells[k], class_=kind) if kind else column.cells[k]
+
+
+def trust_text(marks: str, count: float | None) -> Html:
+    """Return marks of trust, with their number in words."""
+    if count is None:
+        return Html("")
+    said = f"{count:g} of {MARKS} marks"
+    shown = tag("span", marks, role="img", aria_label=said, title=said)
+    return tag("data", shown, value=f"{count:g}")
+
+
+def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool) -> Html:
+    cells = [
+        cell(column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key)
+        for key, column in columns.items()
+    ]
+    cells[1:1] = [tag("th", name, scope="row"), *([cell("")] if is_charted else ())]
+    return tag("tr", *cells)
+
+
+def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
+    if ranking.fitted.is_measured_only:
+        notes = [*absent_notes(ranking), *value_notes(ranking)]
+    else:
+        notes = [
+            *unmodelled_notes(ranking),
+            *absent_notes(ranking),
+            *excess_notes(ranking),
+            _trust_note(ranking),
+        ]
+        notes += [MODEL_NOTE] if ranking.repetitions else []
+    notes += pair_note(ranking, inclusive=ranking.inclusive)
+    if ranking.inclusive and len(rows) < len(ranking.order):
+        rest = counted(len(ranking.order) - len(rows), "other call path")
+        notes.insert(0, f"{rest} cost less; values are inclusive")
+    return notes
+
+
+def _trust_note(ranking: Ranking) -> str:
+    """Return the meaning of marks of trust."""
+    if np.isfinite(ranking.target):
+        bounds = [f"a factor of {factor:g}" for factor in WITHIN]
+        said = f"the {'interval' if ranking.repetitions else 'band'} lies within"
+    else:
+        bounds = [percent(probability) for probability in reversed(PROBABLE)]
+        said = "the growth has a probability of at least"
+    marks = [marks_text(MARKS - k) for k in range(MARKS)]
+    steps = [f"{mark} {bound}" for mark, bound in zip(marks, bounds, strict=True)]
+    return f"trust: {said} {', '.join(steps)}" + " of the value" * bool(np.isfinite(ranking.target))
+
+
+_LINES = 400
+"""Number of lines from which nothing is opened."""
+_DEEPEST = 40
+"""Largest number of levels; browsers fail a few hundred below it."""
+_OPEN = 0.1
+"""Share from which a subtree is open at first."""
+_NAMED = 60
+_NAME, _GAP = 6.0, 0.6
+_WIDTHS = {
+    "base": 5.0,
+    "measured": 5.0,
+    "value": 5.0,
+    "band": 9.5,
+    "model": 4.0,
+    "share": 7.6,
+    "loss": 4.0,
+    "own_loss": 4.6,
+    "growth": 7.0,
+    "trust": 3.2,
+}
+"""Columns and their widths; the least width of names is in units of the font size."""
+
+
+def page_request(request: ViewRequest) -> ViewRequest:
+    """Return the view of a request, with as many levels and lines as a page shows."""
+    return replace(request, depth=_DEEPEST, most=_LINES, top=None)
+
+
+_TREE = page_request(ViewRequest(least=0.01))
+"""The view of a report; call paths below 1 % share a line."""
+
+
+def tree_section(
+    forecast: Answer, names: CallPathLinks, request: ViewRequest | None = None
+) -> Html:
+    """Return a view as nested lists that fold.
+
+    Parameters
+    ----------
+    forecast : the predictions
+    names : names of call paths, with links to cards
+    request : the view, from `page_request`; None = the call tree of a report
+
+    Raises
+    ------
+    UsageError
+        If no call path matches the filter.
+    """
+    if not forecast.repetitions and not forecast.inputs.modelled.any():
+        return tag("p", "No call path could be modelled.")
+    request = _TREE if request is None else request
+    shown = ForecastView(forecast, request)
+    own, whole = shown.values
+    main = whole if shown.inclusive else own
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=DEFAULT_STYLE)
+    columns = {name: cells[name] for name in _WIDTHS if name in cells}
+    values = {
+        "base": main.at_base,
+        "measured": main.at_largest,
+        "value": main.value,
+        "share": main.share,
+        "loss": whole.excess,
+        "own_loss": own.excess,
+    }
+    numbers = {name: column.tolist() for name, column in values.items()}
+    widths = [_WIDTHS[name] for name in columns]
+    least = _NAME + sum(widths) + _GAP * len(widths)
+    listed = " ".join(f"{width}rem" for width in widths)
+    style = f"--columns: minmax({_NAME}rem, 1fr) {listed}; --least: {least:.1f}rem"
+    heads = (tag("span", column.header, class_=name) for name, column in columns.items())
+    first = tag("span", title(shown.outline), class_="name")
+    header = tag("div", first, *heads, class_="line heads")
+    trust = main.trust.tolist()
+    rows = [
+        _line(columns, numbers, trust, k, _name(shown, k, names)) for k in range(len(shown.outline))
+    ]
+    body = Html("".join(_nested(shown, rows)))
+    metric, check = forecast.size_metric, shown.check
+    column = len(check.counted) - 1
+    sums = [quantity(float(each[column]), metric.unit) for each in (check.counted, check.total)]
+    name = "the sum" if forecast.has_imbalance else "the total"
+    of = "" if metric == forecast.fitted.metric else f" of {metric.name}"
+    told = sum_check_text(shown.outline, check, sums, f"{name}{of}")
+    small = f"call paths below {percent(request.least)} of the total share a line; "
+    about = f"bold: the hot path; {small * bool(request.least)}"
+    return joined(
+        scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
+        tag("p", f"{about}{told}", class_="aside"),
+    )
+
+
+def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
+    """Yield lines as nested lists, without recursion."""
+    outline = shown.outline
+    shares = shown.values[1 if shown.inclusive else 0].share
+    yield '<ul role="list">'
+    depth = 0
+    for k, row in enumerate(rows):
+        here = int(outline.depth[k])
+        yield "</ul></details></li>" * (depth - here)
+        depth = here
+        if outline.is_open[k]:
+            opened = " open" if not shares[k] < _OPEN else ""
+            yield f'<li><details{opened}><summary>{row}</summary><ul role="list">'
+            depth += 1
+        else:
+            yield f"<li>{row}</li>"
+    yield "</ul></details></li>" * depth + "</ul>"
+
+
+def _name(shown: ForecastView, k: int, names: CallPathLinks) -> Html:
+    outline = shown.outline
+    if outline.nodes[k] == SHARED:
+        return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
+    node = int(outline.nodes[k])
+    name = shown.view.name(node)
+    short = cut(short_name(name), _NAMED) + " …" * bool(outline.is_closed[k])
+    hot = tag("span", " hot path", class_="unseen") if node in shown.hot else ""
+    text = tag("code", escaped(short), title=None if short == name else cut(name))
+    rows = shown.view.rows(node) if shown.view.kind is not ViewKind.TOP_DOWN else [node]
+    said = joined(names.link(int(rows[0]), text) if len(rows) == 1 else text, hot)
+    return tag("span", said, class_="name hot" if hot else "name")
+
+
+def _line(
+    columns: dict[str, TextColumn],
+    numbers: dict[str, list[float]],
+    trust: Sequence[int],
+    k: int,
+    name: Html,
+) -> Html:
+    cells = []
+    for key, column in columns.items():
+        text = coloured(column, k)
+        shown: str = number(numbers[key][k], text) if key in numbers else text
+        if key == "trust":
+            shown = trust_text(text, trust[k] if trust[k] >= 0 else None)
+        cells.append(tag("span", shown, class_=key))
+    return tag("span", name, *cells, class_="line")

@@ -1,0 +1,337 @@
+"""Costs of nodes at a target in one of the three views, as text and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+from rich.text import Text
+
+from callpath_modeler.analysis.answer import Answer
+from callpath_modeler.analysis.node_values import NodeValues
+from callpath_modeler.analysis.uncertain import is_unknown
+from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.diagnostics import Finding
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.groups import Costs
+from callpath_modeler.profile.tree_views import ViewKind
+from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.columns import MODEL_NOTE
+from callpath_modeler.report.headline import (
+    at_text,
+    cost_text,
+    known_notes,
+    left_out,
+    model_notes,
+    sum_notes,
+    turning_notes,
+)
+from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
+from callpath_modeler.report.losses_text import (
+    OVERLAP_NOTE,
+    comparison_note,
+    comparison_sentence,
+    pair_cells,
+    pair_note,
+    pair_text_columns,
+    scales_note,
+)
+from callpath_modeler.report.outlined_view import (
+    OutlineColumns,
+    ViewOfForecast,
+    sum_check_text,
+    tree_lines,
+    tree_table,
+    view_header,
+)
+from callpath_modeler.report.ranking_columns import (
+    AT_BASE,
+    AT_LARGEST,
+    AT_TARGET,
+    EXCESS,
+    LOSS,
+    LOW,
+    OTHER,
+    OWN_LOSS,
+    PREDICTED,
+    SHARE,
+    TRUST,
+    VALUES,
+    Nodes,
+    has_models,
+    program_cells,
+    with_lines_below,
+)
+from callpath_modeler.report.ranking_table import answer_header
+from callpath_modeler.report.ranking_text import points_text, scaling_text
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Column,
+    RowColumns,
+    Table,
+    applying,
+    cells_of,
+    file_units,
+    file_values,
+    text_columns,
+)
+from callpath_modeler.units import counted, percent
+
+if TYPE_CHECKING:
+    from callpath_modeler.report.table_formats import Values
+
+_GREY = "dim"
+
+
+def growths(nodes: Nodes, *, pretty: bool = False) -> list[str | None]:
+    """Return the growth of the fastest growing part of each node."""
+    codes, known = nodes.main.growth.tolist(), nodes.answer.inputs
+    # Of 10^6 nodes, few have different growths.
+    texts = {code: known.growth_text(code, pretty=pretty) for code in {*codes}}
+    return [texts[code] for code in codes]
+
+
+_GROWTH: Column[Nodes] = Column(
+    key="growth",
+    help="leading term without coefficient, e.g. `O(p^(1/2) log p)`",
+    cells=growths,
+    title="growth",
+    text=lambda nodes, style: [text or "" for text in growths(nodes, pretty=not style.ascii_only)],
+    right=False,
+    droppable=1,
+    place=13,
+    applies=lambda nodes: has_models(nodes) and nodes.answer.fitted.metric.additive,
+)
+_TRUST = structs.replace(
+    TRUST, applies=lambda nodes: has_models(nodes) and np.isfinite(nodes.answer.target)
+)
+_TEXT = (
+    *(AT_BASE, AT_LARGEST, AT_TARGET, LOW, PREDICTED, OTHER, SHARE, EXCESS, _GROWTH, _TRUST),
+    *(LOSS, OWN_LOSS),
+)
+"""Columns of a view in text."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastView(ViewOfForecast[NodeValues]):
+    """A forecast in one of the three views.
+
+    Attributes
+    ----------
+    forecast : the predictions
+    request : view, depth, filter and zoom
+    """
+
+    forecast: Answer
+    request: ViewRequest
+
+
+def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
+    """Return a table with one row per line of the view."""
+    fitted, names = shown.forecast.fitted, OutlineColumns(shown.outline)
+    both = {
+        kind: Nodes(shown.forecast, *shown.values, inclusive=kind == "inclusive", has_total=False)
+        for kind in ("inclusive", "exclusive")
+    }
+    columns: dict[str, Values] = {f"growth_{kind}": growths(of) for kind, of in both.items()}
+    units: dict[str, str] = {}
+    for kind, nodes in both.items():
+        columns |= {f"{key}_{kind}": of for key, of in file_values(VALUES, nodes).items()}
+        units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
+    columns |= pair_cells(shown.forecast, shown.outline.values)
+    columns["is_hot"] = shown.is_hot
+    has_value = (~np.isnan(shown.values[1].value)).tolist()
+    columns["basis"] = [shown.forecast.basis if known else None for known in has_value]
+
+    def cells(lines: IntArray) -> dict[str, list[Cell]]:
+        metric: list[Cell] = [fitted.metric.name] * len(lines)
+        return {**names.cells(lines), "metric": metric, **cells_of(columns, lines)}
+
+    header = answer_header(
+        shown.forecast,
+        findings,
+        first={},
+        kind={"view": str(shown.request.kind)},
+        last=view_header(shown),
+    )
+    return Table(RowColumns(np.arange(len(shown.outline)), cells), units, header)
+
+
+def views_text(
+    shown: ForecastView,
+    *,
+    style: TextStyle,
+    invocation: Invocation = EXPERIMENT,
+) -> list[Text]:
+    """Return a view as text: the answer, the tree, and notes.
+
+    Parameters
+    ----------
+    shown : the view
+    style : width, length of names, and characters of text
+    invocation : command lines for the same experiment
+    """
+    columns = _columns(shown, style=style)
+    body = tree_lines(shown.outline, columns, style=style, below=lines_below(shown))
+    turning = turning_notes(shown.forecast, style=style)
+    return [
+        *style.lines([_verdict(shown, style=style), *turning], "bold"),
+        *style.lines([_context(shown)], _GREY),
+        Text(""),
+        *body,
+        Text(""),
+        *style.lines(_footer(shown, invocation, body[0].plain, style=style), _GREY, "  "),
+    ]
+
+
+def views_text_table(shown: ForecastView, style: TextStyle) -> Table:
+    """Return the table of `views_text`."""
+    return tree_table(shown.outline, _columns(shown, style=style), lines_below(shown))
+
+
+def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
+    """Return the sentence that answers: the cost, its uncertainty, and its place."""
+    forecast, fitted = shown.forecast, shown.forecast.fitted
+    is_finite = np.isfinite(forecast.target)
+    at = at_text(fitted, forecast.target)
+    if not forecast.repetitions and not forecast.inputs.modelled.any():
+        return f"At {at}: nothing could be predicted."
+    if forecast.total[0] == 0:
+        zero = "zero" if forecast.repetitions else "predicted to be zero"
+        return f"At {at}: {fitted.metric.name} is {zero}."
+    if not shown.hot or fitted.formula is not None:
+        return f"{cost_text(forecast, style=style)}."
+    answer = f"As {fitted.parameter} grows without end, "
+    if is_finite:
+        answer = f"{cost_text(forecast, style=style)}. "
+    if forecast.is_comparison:
+        answer += f"{comparison_sentence(forecast, style=style)} "
+    node, name = shown.culprit
+    own, whole = forecast.of_nodes(shown.view, np.array([node]))
+    main = whole if shown.inclusive else own
+    part = main.excess if forecast.is_comparison else main.share
+    growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not style.ascii_only)
+    is_predicted = is_finite and forecast.has_models and not forecast.repetitions
+    if is_predicted and is_unknown(int(main.trust[0])):
+        growth = "growth not known"
+    share = f"{percent(float(part[0]))}{'' if shown.inclusive else ' exclusive'}"
+    told = [] if is_predicted and forecast.is_unknown else [share]
+    told += [growth] if growth else []
+    verb = "lost " * forecast.is_comparison
+    top_down = shown.request.kind is ViewKind.TOP_DOWN
+    where = f"the hot path leads to {name}" if top_down else f"most is {verb}in {name}"
+    where = where[0].upper() + where[1:] if is_finite else where
+    answer += f"{where}: {', '.join(told)}." if told else f"{where}."
+    return " ".join([answer, *known_notes(forecast), *model_notes(forecast, style=style)])
+
+
+def _context(shown: ForecastView) -> str:
+    fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
+    return (
+        f"{experiment.name} · {fitted.metric.name}, {experiment.reduction.words} · "
+        f"{points_text(fitted)}{scaling_text(fitted)}{left_out(experiment)}"
+    )
+
+
+def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
+    """Return the columns, each with a last cell for the total."""
+    forecast = shown.forecast
+    own, whole = shown.values
+    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
+    below = lines_below(shown)
+    is_whole = shown.outline.start == ROOT
+    cells_below = program_cells(forecast, style=style) if is_whole else ({}, {})
+    columns = [*with_lines_below(cells, cells_below[-len(below) :]).values()]
+    kind = 1 if shown.inclusive else 0
+
+    def pairs_below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
+        total = whole if shown.outline.start == ROOT else np.full_like(whole, np.nan)
+        return [*[whole - costs.total] * (len(below) - 1), total]
+
+    pairs = pair_text_columns(
+        forecast,
+        lambda costs: shown.outline.values(costs)[kind],
+        pairs_below,
+        without_last=forecast.is_comparison,
+    )
+    columns += pairs.values()
+    flags = [">" * is_hot for is_hot in shown.is_hot]
+    return [*columns, TextColumn("", [*flags, *[""] * len(below)])]
+
+
+def lines_below(shown: ForecastView) -> list[str]:
+    """Return the names of the lines below those of nodes."""
+    is_whole = shown.outline.start == ROOT
+    return [*["imbalance"] * (is_whole and shown.forecast.has_imbalance), "total"]
+
+
+def value_cells(
+    forecast: Answer,
+    own: NodeValues,
+    whole: NodeValues,
+    *,
+    inclusive: bool,
+    style: TextStyle,
+) -> dict[str, TextColumn]:
+    """Return the values of lines as text, by name of the column.
+
+    Parameters
+    ----------
+    forecast : the predictions
+    own, whole : exclusive and inclusive values of the lines
+    inclusive : whether inclusive values lead
+    style : width, length of names, and characters of text
+
+    Returns
+    -------
+    dict
+        The columns of `_TEXT` that apply.
+    """
+    nodes = Nodes(forecast, own, whole, inclusive=inclusive, has_total=False)
+    return text_columns(applying(_TEXT, nodes), nodes, style=style)
+
+
+def _unit(shown: ForecastView) -> str:
+    return shown.forecast.fitted.metric.unit
+
+
+def _footer(
+    shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
+) -> list[str]:
+    known, unit = shown.forecast.inputs, _unit(shown)
+    lines, of = [], ""
+    kind = "inclusive" if shown.inclusive else "exclusive"
+    fitted, has_models = known.fitted, not known.fitted.is_measured_only
+    grows = "growth: of the fastest growing part; " * has_models
+    hot = f"the hot path{' of the loss' * shown.forecast.is_comparison}"
+    if fitted.formula is not None:
+        operand = shown.forecast.size_metric
+        grows, of, unit = "the formula of the sums of each line; ", operand.name, operand.unit
+        hot = f"the hot path of {of}, which also decides which lines are shown"
+    lines.append(f"values: {kind}; {grows}> is {hot}")
+    lines += sum_notes(shown.forecast)
+    lines += [MODEL_NOTE] if shown.forecast.repetitions and has_models else []
+    if shown.forecast.is_comparison:
+        lines.append(comparison_note(fitted))
+        lines += [OVERLAP_NOTE] if any(each.doubted.any() for each in shown.values) else []
+    lines += pair_note(shown.forecast, inclusive=shown.inclusive, header=header)
+    lines += [] if has_models else [scales_note(fitted)]
+    if len(known.unmodelled) and has_models:
+        part = f", {percent(known.unmodelled_share)} of the total at the largest scale"
+        lines.append(
+            f"not modelled: {counted(len(known.unmodelled), 'call path')}"
+            f"{part * fitted.metric.additive}"
+        )
+    column = 1 if np.isfinite(shown.forecast.target) else 0
+    sums = [
+        style.amount(float(values[column]), unit)
+        for values in (shown.check.counted, shown.check.total)
+    ]
+    whole = "the sum" if "imbalance" in lines_below(shown) else f"the total{f' of {of}' * bool(of)}"
+    lines.append(sum_check_text(shown.outline, shown.check, sums, whole))
+    if shown.request.kind is ViewKind.TOP_DOWN:
+        lines.append(invocation.hint("views", "--view bottom-up"))
+    return lines

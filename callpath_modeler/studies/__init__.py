@@ -1,0 +1,1 @@
+"""Studies: runs and their models, which answer questions."""

@@ -1,0 +1,1 @@
+"""Rooms that know nothing of profiles: files, parallel work, small languages, limits."""
