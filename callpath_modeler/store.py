@@ -36,13 +36,6 @@ from callpath_modeler.profile.metric_formulas import parse_definitions
 from callpath_modeler.profile.omissions import Omission, OmissionKind
 from callpath_modeler.profile.runs import Parameter, Run, RunNumber
 from callpath_modeler.profile.schema import Metric, Reduction, Region
-from callpath_modeler.stored_checks import (
-    check_centres,
-    check_findings,
-    check_measured,
-    check_models,
-    check_runs,
-)
 from callpath_modeler.support.atomic import build_identity, new_directory
 
 if TYPE_CHECKING:
@@ -291,6 +284,8 @@ def _experiment(store: _Store) -> Experiment:
     path, header = store.path, store.header
     tree, runs = _tree(store), len(header.runs)
     try:
+        from callpath_modeler.stored_checks import check_findings, check_runs
+
         check_runs(header.runs, header.parameters, header.constants, header.metrics)
         check_findings(header.findings)
         definitions = parse_definitions(header.definitions)
@@ -422,6 +417,13 @@ def _models(store: _Store, prefix: str, header: _ModelsHeader, experiment: Exper
         if header.metric not in experiment.columns:
             raise _broken(store.path, f"{prefix}: there is no metric {header.metric!r}")
         names = header.parameters or [header.parameter]
+        from callpath_modeler.stored_checks import (
+            check_centres,
+            check_findings,
+            check_measured,
+            check_models,
+        )
+
         check_models(models, names, header.settings, experiment)
         check_findings(header.findings)
         if measured is not None and measured.shape != (rows, len(models.points)):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -24,7 +24,6 @@ from callpath_modeler.analysis.excess_work import (
     run_times_at,
 )
 from callpath_modeler.analysis.ideals import ideal_of, perfect, scaling_over
-from callpath_modeler.analysis.pairing import Unmatched, diverging
 from callpath_modeler.analysis.scales import (
     Pair,
     expected_pairs,
@@ -43,6 +42,9 @@ from callpath_modeler.profile.scaling_kind import with_scaling_of
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.support.front_ends import LossesPlotMixin
 from callpath_modeler.units import setting_text
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.pairing import Unmatched
 
 ROUNDED = 5e-4
 """Relative difference that a number with three digits may hide."""
@@ -442,6 +444,8 @@ def no_total(metric: Metric, parameter: str, scale: float) -> DataError:
 
 def unmatched(losses: Losses, pair: int) -> Unmatched:
     """Return the subtrees that occur at one scale of a pair only."""
+    from callpath_modeler.analysis.pairing import diverging
+
     base, scale = losses.columns(pair)
     before, after = losses.costs.inclusive[:, base], losses.costs.inclusive[:, scale]
     totals = float(losses.run_time[base]), float(losses.run_time[scale])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     from callpath_modeler.analysis.answer import Ranking
     from callpath_modeler.arrays import IntArray
+    from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.report.table_formats import Table
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
 
@@ -117,7 +119,6 @@ def command(
 
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
-    from callpath_modeler.report.case_table import heading, joined, of_group, of_groups
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
     from callpath_modeler.studies.question import findings_at
@@ -148,7 +149,7 @@ def command(
     }
     checks = {value: check_ranking(ranking, verdicts) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
-    findings, notes = of_groups(group_by, groups), Notes.FULL
+    findings, notes = _findings(group_by, groups), Notes.FULL
     findings += [each for one in verified.values() if one for each in one.findings]
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
@@ -164,6 +165,8 @@ def command(
             lines: list[Text | str] = []
             for value, (ranking, _) in groups.items():
                 if group_by:
+                    from callpath_modeler.report.case_table import heading, of_group
+
                     lines += heading(group_by, value, ranking, is_first=not lines)
                 lines += ranking_text(
                     ranking,
@@ -201,7 +204,7 @@ def command(
             )
             for value, (ranking, own) in groups.items()
         }
-        content = joined(tables, group_by) if group_by else tables[""]
+        content = _joined(tables, group_by)
         table.write_table(console, content)
     console.findings(findings, notes)
 
@@ -255,6 +258,26 @@ def _plot(
     rows = ranking.order[is_chosen[ranking.order]]
     drawing = ranking_drawing(ranking, rows[: table.top or TOP])
     write_plot(console, drawing, path, force=table.output.force)
+
+
+def _findings(
+    group_by: str | None, groups: Mapping[str, tuple[Ranking, Sequence[Finding]]]
+) -> list[Finding]:
+    """Return the findings of one ranking, or of the rankings of all groups."""
+    if not group_by:
+        return [*dict.fromkeys(groups[""][1])]
+    from callpath_modeler.report.case_table import of_groups
+
+    return of_groups(group_by, groups)
+
+
+def _joined(tables: Mapping[str, Table], group_by: str | None) -> Table:
+    """Return one table of the tables of all groups."""
+    if not group_by:
+        return tables[""]
+    from callpath_modeler.report.case_table import joined
+
+    return joined(tables, group_by)
 
 
 def _chosen(ranking: Ranking, select: str | None) -> IntArray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import log
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct, structs
@@ -81,11 +82,12 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     row_spread,
 )
 from callpath_modeler.modeling.model_columns import FitStatus
-from callpath_modeler.modeling.product_sums import ProductSpace, product_space
 from callpath_modeler.modeling.products import Shape
 from callpath_modeler.modeling.repetitions import Centre, centred, relative_efficiency
-from callpath_modeler.modeling.sums_of_products import FittedSums
 from callpath_modeler.modeling.terms import SearchSpace
+
+if TYPE_CHECKING:
+    from callpath_modeler.modeling.product_sums import ProductSpace
 
 _FACTORS = REACH * np.linspace(-1, 1, FACTORS)
 """Logarithms of the factors that are tried: 1/30 to 30, times a power of 30."""
@@ -360,6 +362,17 @@ class FittedPriors(Struct, frozen=True):
         return structs.replace(found, weight=found.weight * self.worth)
 
 
+def _product_space(
+    space: SearchSpace, known: Hypotheses, points: FloatArray
+) -> ProductSpace | None:
+    """Return the products of factors of several parameters, which one parameter does not need."""
+    if points.ndim == 1:
+        return None
+    from callpath_modeler.modeling.product_sums import product_space
+
+    return product_space(space, known, points)
+
+
 def estimate_priors(
     points: FloatArray, values: SortedValues, space: SearchSpace, how: Centre
 ) -> FittedPriors:
@@ -367,7 +380,7 @@ def estimate_priors(
     known = _hypotheses(space, points)
     y, reps, pool = _overview(values, rows_per_chunk(known, SAMPLE, MOST_LEARNT))
     ways = deviations(points, noise_known=pool.is_known)
-    far, sums = far_tables(points, known, FAR), product_space(space, known, points)
+    far, sums = far_tables(points, known, FAR), _product_space(space, known, points)
     odds = log(PRIOR_OF_SUMS / (1 - PRIOR_OF_SUMS))
     before = LogPriors(known.log_prior, ways.log_prior, odds)
     even = np.ones(len(points))
@@ -480,6 +493,8 @@ def _first_models(setting: FittedPriors, reps: RepetitionStats) -> _FirstModels:
     found = select_candidates(data, known.for_habits, ways, before)
     sums = None
     if setting.sums is not None:
+        from callpath_modeler.modeling.sums_of_products import FittedSums
+
         believed = posterior(found, data, ways, before)
         sums = FittedSums.of(believed, data, setting.sums, known, ways)
     seen = found if sums is None else sums.as_one(found, believed, known, ways, before)

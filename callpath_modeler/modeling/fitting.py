@@ -74,7 +74,6 @@ from callpath_modeler.modeling.model_columns import METHODS, FitStatus, MapLike
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.repetitions import CENTRES, Centre, centred
 from callpath_modeler.modeling.shapes import Shapes
-from callpath_modeler.modeling.sums_of_products import FittedSums
 from callpath_modeler.modeling.terms import (
     CLASSIC_SPACE,
     DEFAULT_SPACE,
@@ -489,9 +488,14 @@ def _write_sums(
 ) -> None:
     """Replace the models of rows that may be sums of products of three parameters or more."""
     space, known = setting.sums, setting.hypotheses
+    if space is None:
+        return
+    # Series of one or two parameters need none of this.
+    from callpath_modeler.modeling.sums_of_products import FittedSums
+
     sums = FittedSums.of(found, data, space, known, setting.ways)
     more = None if sums is None else sums.candidates(found, known, setting.ways, setting.beliefs)
-    if space is None or more is None:
+    if more is None:
         return
     its = more.rows
     codes, shapes = space.columns(more.codes, known, setting.far)

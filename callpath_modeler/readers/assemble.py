@@ -61,8 +61,6 @@ from callpath_modeler.profile.unify import (
 from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, RunSource
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import COLUMN, NOT_USED, Settled, settle_parameters
-from callpath_modeler.readers.process_groups import ProcessTimes
-from callpath_modeler.readers.process_selection import ProcessSelection
 from callpath_modeler.readers.profile_runs import (
     Outcome,
     Progress,
@@ -81,6 +79,9 @@ from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from callpath_modeler.readers.process_groups import ProcessTimes
+    from callpath_modeler.readers.process_selection import ProcessSelection
 
 GroupName = tuple[str, str]
 """Value of the group of runs, and name of the case; "" = there is one."""

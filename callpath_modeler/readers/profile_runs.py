@@ -35,8 +35,6 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.process_groups import ProcessTimes
-from callpath_modeler.readers.process_selection import ProcessSelection, process_times
 from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.threads import (
     BalanceRequest,
@@ -49,6 +47,9 @@ from callpath_modeler.units import counted, parameter_value
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from callpath_modeler.readers.process_groups import ProcessTimes
+    from callpath_modeler.readers.process_selection import ProcessSelection
 
 
 LARGEST = 1e100
@@ -175,6 +176,8 @@ def read_process_times(
     DataError
         If it has no times of single processes.
     """
+    from callpath_modeler.readers.process_selection import process_times
+
     reader, found = registry.find(file.path), {}
     with naming_the_reader(reader, file.path), opened_runs(reader, file.path) as runs:
         for run in runs:

@@ -16,7 +16,6 @@ from msgspec import structs
 
 from callpath_modeler import store
 from callpath_modeler.arrays import BoolArray
-from callpath_modeler.bookmarks import NAME as BOOKMARKS
 from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError, check_type, parse_enum
@@ -730,6 +729,8 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths += [Path(path) for path in found]
         else:
             paths.append(Path(text))
+    from callpath_modeler.bookmarks import NAME as BOOKMARKS
+
     # A glob of the shell may include them.
     return [path for path in paths if path.name not in {CONFIGURATION, BOOKMARKS}] or paths
 

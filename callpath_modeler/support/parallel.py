@@ -35,7 +35,6 @@ from loky.backend.context import LokyContext
 from loky.backend.process import LokyProcess
 
 from callpath_modeler.errors import WorkerDiedError
-from callpath_modeler.support.executors import workers_of
 from callpath_modeler.support.program_path import program_path, safe_environment, safe_variables
 
 Item = TypeVar("Item")
@@ -264,8 +263,11 @@ class WorkerPool(AbstractContextManager["WorkerPool"]):
         executor : does the work instead, whatever `count` is, which then only limits how far ahead
             of the results items are taken
         """
-        self._given = executor
-        self.count = max(count, workers_of(executor)) if executor else count
+        self._given, self.count = executor, count
+        if executor is not None:
+            from callpath_modeler.support.executors import workers_of
+
+            self.count = max(count, workers_of(executor))
         self._threads = threads
         self._own = ExitStack()
         self._started: Executor | None = None

@@ -38,9 +38,9 @@ from callpath_modeler.readers.profile_runs import read_runs
 from callpath_modeler.readers.reductions import OF_THE_FIRST
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import REPETITIONS
-from callpath_modeler.testing import checks as damage
 from callpath_modeler.testing.checks import (
     CLOSE,
+    at_most,
     check_call_sites,
     check_error,
     check_lines,
@@ -52,6 +52,8 @@ from callpath_modeler.testing.checks import (
     check_tree,
     check_values,
     contents,
+    copy_of,
+    damage,
     read_all,
     read_or_refused,
     readable,
@@ -132,7 +134,7 @@ class ReaderContract:
 
         Override it if a profile is more than one file or one directory.
         """
-        return damage.copy_of(profile, folder)
+        return copy_of(profile, folder)
 
     # The reader.
 
@@ -448,10 +450,10 @@ class ReaderContract:
         for seed in range(self.damaged):
             folder = tmp_path / str(seed)
             copy = self.copy_of(profile, folder)
-            victim = damage.damage(folder, seed)
+            victim = damage(folder, seed)
             try:
                 # A reader that never ends is stopped; how fast it is depends on the machine.
-                with damage.at_most(600):
+                with at_most(600):
                     read_or_refused(reader, copy)
             except BaseException as error:
                 error.add_note(f"{victim.relative_to(folder)} as damaged with seed {seed}")

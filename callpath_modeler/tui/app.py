@@ -10,9 +10,9 @@ import numpy as np
 from callpath_modeler.analysis.pair_forecast import PairForecast
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.tui import panes
-from callpath_modeler.tui import session as keys
 from callpath_modeler.tui.choices import BookmarkList
 from callpath_modeler.tui.services import CommandAnswer
+from callpath_modeler.tui.session import help_text
 from callpath_modeler.tui.value_keys import ValueKeys
 from callpath_modeler.tui.widgets import IsWanted, Pane, Panel, Prompt
 from callpath_modeler.units import counted
@@ -99,7 +99,7 @@ class Browser(ValueKeys):
     def action_help(self) -> None:
         """Show all keys."""
         is_pair = isinstance(self.session.forecast, PairForecast)
-        self._note(keys.help_text(self.size.width - 2, is_pair=is_pair))
+        self._note(help_text(self.size.width - 2, is_pair=is_pair))
 
     def action_command(self) -> None:
         """Show and copy the command that prints this view."""

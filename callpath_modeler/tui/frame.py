@@ -21,11 +21,10 @@ from callpath_modeler.analysis.uncertain import basis_of
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.tui import panes
-from callpath_modeler.tui import session as keys
 from callpath_modeler.tui.choices import Bookmarks
 from callpath_modeler.tui.panes import PaneText
 from callpath_modeler.tui.services import BrowserServices
-from callpath_modeler.tui.session import Session
+from callpath_modeler.tui.session import BINDINGS, OF_MODELS, Session, line
 from callpath_modeler.tui.tree_table import TreeTable
 from callpath_modeler.tui.widgets import Background, IsWanted, Note, Pane, Prompt
 
@@ -51,7 +50,7 @@ class BrowserFrame(App[None]):
 
     CSS_PATH: ClassVar[str] = "browser.tcss"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = keys.BINDINGS
+    BINDINGS: ClassVar[list[BindingType]] = BINDINGS
 
     def __init__(self, session: Session, given: BrowserServices) -> None:
         super().__init__(ansi_color=True)
@@ -106,8 +105,8 @@ class BrowserFrame(App[None]):
         self.query_one("#head", Static).update(_joined(lines))
         said = panes.status(self.session, self._message, width, style=style)
         self.query_one("#status", Static).update(said)
-        without = () if self.session.forecast.has_models else keys.OF_MODELS
-        known = keys.line(width, other=self._other_basis, without=without, style=style)
+        without = () if self.session.forecast.has_models else OF_MODELS
+        known = line(width, other=self._other_basis, without=without, style=style)
         self.query_one("#keys", Static).update(known)
         self._draw_pane()
 

@@ -15,7 +15,7 @@ import otf2
 
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
-from cpmodel_otf2.archive import COPY_IT_AGAIN
+from cpmodel_otf2.anchor import COPY_IT_AGAIN
 from cpmodel_otf2.definitions import (
     POSTED_SOURCE,
     PROGRAM_REGION,

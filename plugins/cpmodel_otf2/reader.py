@@ -12,11 +12,11 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
-from cpmodel_otf2.archive import MAGIC, check_anchor
-from cpmodel_otf2.profile import TraceProfile
+from cpmodel_otf2.anchor import MAGIC, check_anchor
 
 if TYPE_CHECKING:
     from cpmodel_otf2.events import EventSource
+    from cpmodel_otf2.profile import TraceProfile
 
 
 @contextmanager
@@ -75,6 +75,8 @@ class TraceReader:
         PluginError
             If the library of the package `otf2` cannot be loaded.
         """
+        from cpmodel_otf2.profile import TraceProfile
+
         with opened(path) as source:
             profile = TraceProfile(path, source)
         yield profile
@@ -92,6 +94,7 @@ def _head(path: Path) -> bytes:
 def verify(path: Path) -> list[Agreement]:
     """Return the comparison of the exclusive values of every call path, metric and thread."""
     from cpmodel_otf2.highlevel import HighLevelArchive
+    from cpmodel_otf2.profile import TraceProfile
 
     with opened(path) as source:
         ours = TraceProfile(path, source)

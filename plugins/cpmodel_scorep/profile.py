@@ -33,11 +33,9 @@ from callpath_modeler.readers.threads import (
     with_longest_threads,
 )
 from cpmodel_scorep import anchor, stream
-from cpmodel_scorep import rows as cube3
 from cpmodel_scorep.container import ANCHOR, Container
 from cpmodel_scorep.definitions import Definitions, MetricKind, columns_of, columns_of_streams
 from cpmodel_scorep.metrics import ProfileNotices, StoredMetric, declare
-from cpmodel_scorep.placement import placement_of
 from cpmodel_scorep.rows import (
     Index,
     InMemoryRows,
@@ -46,6 +44,7 @@ from cpmodel_scorep.rows import (
     blocks,
     open_rows,
     read_index,
+    split,
     take,
 )
 from cpmodel_scorep.stream import MetricPass, visits_of
@@ -205,8 +204,10 @@ class CubeProfile:
         if self._held is None:
             text = self.container.content(self.container.members[ANCHOR])
         else:
-            text, _ = cube3.split(self.container.content(self.container.members[""]))
+            text, _ = split(self.container.content(self.container.members[""]))
         readable = anchor.readable(text, str(self.container.path))
+        from cpmodel_scorep.placement import placement_of
+
         return placement_of(readable, self.definitions.locations)
 
     def per_location(self, metric: str, inclusive: bool) -> FloatArray:

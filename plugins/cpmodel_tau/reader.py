@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Match
-from cpmodel_tau import packed, profile_files
+from cpmodel_tau import profile_files
 
 if TYPE_CHECKING:
     from cpmodel_tau.profile import TauProfile
@@ -57,6 +57,7 @@ class TauReader:
         InputError
             If a file is malformed or has an unsupported format.
         """
+        from cpmodel_tau import packed
         from cpmodel_tau.profile import TauProfile
 
         if path.is_file() and path.name.lower().endswith(_PACKED):
@@ -77,6 +78,8 @@ class TauReader:
 def _match_packed(path: Path) -> Match:
     if not path.is_file():
         return Match.NO
+    from cpmodel_tau import packed
+
     head = _head(path)
     if not head:
         return Match.NO

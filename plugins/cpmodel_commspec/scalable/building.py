@@ -15,14 +15,13 @@ from callpath_modeler.units import counted
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import FIELDS, End, Shape
 from cpmodel_commspec.scalable import conditions
-from cpmodel_commspec.scalable import specification as numbers
 from cpmodel_commspec.scalable.choice import Choice
 from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.merging import Line, Node, Rounds, length
 from cpmodel_commspec.scalable.quantities import whole
 from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
-from cpmodel_commspec.scalable.specification import Loop, Misfit, Number, Sample, Step
+from cpmodel_commspec.scalable.specification import Loop, Misfit, Number, Sample, Step, find
 from cpmodel_commspec.scalable.specification import Node as Told
 from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
@@ -322,9 +321,7 @@ class Builder:
         self, samples: Sequence[Sample], names: Sequence[str], what: str, call: str, line: int, *,
         is_size: bool = False, is_rounds: bool = False,
     ) -> Number:  # fmt: skip
-        found = numbers.find(
-            samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds
-        )
+        found = find(samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds)
         if isinstance(found, Misfit):
             self.problems.append(Problem(line, call, what, found.reason))
             return _UNKNOWN

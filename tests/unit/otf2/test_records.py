@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cpmodel_otf2.archive import damage_of
+from cpmodel_otf2.anchor import damage_of
 
 BLOCK = 256 << 10
 
