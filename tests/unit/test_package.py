@@ -11,8 +11,6 @@ import pytest
 import callpath_modeler
 
 ROOT = Path(callpath_modeler.__file__).parents[1]
-ROUNDED = "cpmodel_guidelines.tuning.gains"
-"""A module whose example shows 0.2, where Python prints 0.19999999999999996."""
 WITH_EXAMPLES = [
     ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
     for folder, packages in ((ROOT, "callpath_modeler"), (ROOT / "plugins", "cpmodel_*"))
@@ -24,10 +22,7 @@ WITH_EXAMPLES = [
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason="rounded")) if name == ROUNDED else name
-        for name in WITH_EXAMPLES
-    ],
+    WITH_EXAMPLES,
 )
 def test_examples_in_docstrings_are_true(name):
     done = doctest.testmod(importlib.import_module(name))

@@ -78,8 +78,8 @@ class Gain:
 def share_of(factor: float) -> float:
     """Return the share of a time that is saved if it shrinks by a factor.
 
-    >>> share_of(1.25), share_of(0.5)
-    (0.2, -1.0)
+    >>> share_of(2.0), share_of(0.5)
+    (0.5, -1.0)
     """
     return 1 - 1 / factor
 
