@@ -157,7 +157,7 @@ class CFunctions(Functions):
 
     def __init__(self, *, can_lower: bool = True) -> None:
         self._can_lower = can_lower
-        folder = files("cpmodel_commspec.generators.c_program")
+        folder = files("cpmodel_commspec.generators").joinpath("c")
         texts = [
             folder.joinpath(name).read_text(encoding="utf-8")
             for name in ("functions.c", "lowering.c")

@@ -89,7 +89,7 @@ class PythonFunctions(Functions):
     """The functions of a program in Python."""
 
     def __init__(self) -> None:
-        source = files("cpmodel_commspec.generators.python_program").joinpath("functions.txt")
+        source = files("cpmodel_commspec.generators").joinpath("python", "functions.txt")
         super().__init__(source.read_text(encoding="utf-8"), "#### ", "")
 
     def array(self, numbers: Sequence[int]) -> str:
