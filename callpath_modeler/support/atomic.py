@@ -505,7 +505,7 @@ def build_identity() -> str:
     version = "unknown"
     with suppress(PackageNotFoundError):
         version = distribution(DISTRIBUTION).version
-    commit = _commit(Path(__file__).parents[1])
+    commit = _commit(Path(__file__).parents[2])
     of_commit = f" (commit {commit[:_DIGITS]})" if commit else ""
     return f"{version}{of_commit}, sources {_digest_of_sources()}"
 

@@ -24,7 +24,7 @@ _GROUPS = "callpath_modeler."
 """Start of the groups of our plugins."""
 OURS = "callpath-modeler"
 """Name of this package."""
-_OURS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120
+_OURS = os.path.realpath(os.path.join(__file__, "..", "..", ".."))  # noqa: PTH118 - text, as in the path
 """The directory that this package was imported from."""
 
 

@@ -228,7 +228,7 @@ def test_exponential_rows_pass_without_exponents_of_ones_own(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = ["check", *map(str, exponential_rows), "--exponential", "1"]
+    arguments = ["check", *map(str, exponential_rows), "--exponential", "1", "--all"]
     monkeypatch.setattr(sys, "argv", ["cpmodel", *arguments])
     with pytest.raises(SystemExit) as left:
         run_command(cpmodel)

@@ -150,7 +150,9 @@ def test_a_worker_of_another_build_is_refused_before_the_first_task(
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     if kind == "other":
-        (package / "build_identity.py").write_text(OTHER_BUILD)
+        (package / "support").mkdir()
+        (package / "support" / "__init__.py").touch()
+        (package / "support" / "atomic.py").write_text(OTHER_BUILD)
     if kind == "none":
         (package / "__init__.py").write_text("raise ImportError")
     with worker(address, "/", PYTHONPATH=str(package.parent)):

@@ -14,7 +14,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "package"
     folder.mkdir()
     (folder / "one.py").write_text("x = 1\n")
-    monkeypatch.setattr(atomic, "_packages", lambda: {"package": folder})
+    monkeypatch.setattr(atomic, "_own_packages", lambda: {"package": folder})
     atomic.build_identity.cache_clear()
     yield folder
     atomic.build_identity.cache_clear()

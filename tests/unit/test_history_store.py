@@ -85,7 +85,7 @@ def test_a_record_of_an_earlier_version_is_read_and_not_added_again(path):
 _OPEN_FOR_A_READER = """
 import resource, signal, sys
 from pathlib import Path
-from callpath_modeler.history import store
+from callpath_modeler.history import history_store as store
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 print(*[each.commit for each in store.read(Path(sys.argv[1]))])
@@ -178,7 +178,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import sqlite3
 from test_history_store import record
-from callpath_modeler.history import store as history_store
+from callpath_modeler.history import history_store
 path, statement = Path(sys.argv[2]), sys.argv[3]
 connect = sqlite3.connect
 class Killed(sqlite3.Connection):
@@ -222,7 +222,7 @@ import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_history_store import record
-from callpath_modeler.history import store as history_store
+from callpath_modeler.history import history_store
 from callpath_modeler.errors import OutputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
 try:

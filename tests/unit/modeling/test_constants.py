@@ -16,10 +16,10 @@ PROJECT = FOLDER.parents[1]
 TABLES = sorted(path for path in (FOLDER / "constants").glob("*.py") if path.stem != "__init__")
 CODES = {
     ("mixture/candidates.py", "_OFFSET, _BARE"),
-    ("classic/search.py", "CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE"),
+    ("classic_search.py", "CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE"),
     ("stored.py", "_VERSION"),
-    ("several/hypotheses.py", "_NO_PAIRS"),
-    ("validation/spaces.py", "_ONE, _ZERO"),
+    ("products_of_factors.py", "_NO_PAIRS"),
+    ("expected_growth.py", "_ONE, _ZERO"),
 }
 """Numbers that stand for something, and judge nothing."""
 FUNCTIONS = {"Fraction", "float", "int", "math", "np", "range"}
