@@ -24,8 +24,8 @@ from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.expectation import Expectations, parse
 from callpath_modeler.analysis.expectations.growth_check import baseline
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.cli.baseline import to_toml
 from callpath_modeler.modeling import centre
+from callpath_modeler.report.exports import to_toml
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_profiles"
 PROGRAMS = ("lulesh", "snap")

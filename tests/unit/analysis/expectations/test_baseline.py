@@ -16,10 +16,10 @@ from callpath_modeler.analysis.expectations.growth_check import (
     patterns_of,
 )
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.cli.baseline import to_toml
 from callpath_modeler.errors import DataError
 from callpath_modeler.profile.pattern import Patterns, find_one
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.report.exports import to_toml
 from synthetic import VISITS, experiment
 
 POINTS = np.array([8.0, 16.0, 32.0, 64.0, 128.0])
