@@ -17,12 +17,13 @@ from callpath_modeler.errors import PluginError
 from callpath_modeler.readers import registry
 from callpath_modeler.readers.base import Reader
 from callpath_modeler.report.layout import wrap
-from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.support.program_path import EntryPoint
 from callpath_modeler.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from callpath_modeler.report.table_formats import Cell, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ def plugins_text(plugins: Sequence[Plugin], width: int | None = None) -> list[Te
 
 def plugins_table(plugins: Sequence[Plugin]) -> Table:
     """Return one row per plugin."""
+    from callpath_modeler.report.table_formats import Table
+
     columns: dict[str, list[Cell]] = {
         "kind": [p.kind for p in plugins],
         "name": [p.name for p in plugins],
