@@ -246,6 +246,34 @@ def share_of(shares: Sequence[Share], rank: int) -> tuple[Share, int]:
     raise KeyError(rank)
 
 
+def levels(
+    shares: Sequence[Share], noticed: float, most: int
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Return the mean seconds of ranks that compute nearly alike, and these ranks.
+
+    Parameters
+    ----------
+    noticed : seconds of all rounds of a rank; ranks that differ by less have one mean
+    most : means; more are joined
+    """
+    ordered = sorted(shares, key=lambda one: one.seconds.mean)
+    least, largest = ordered[0].seconds.mean, ordered[-1].seconds.mean
+    rounds = ordered[0].seconds.count // len(ordered[0].ranks)
+    alike = max(noticed / rounds, (largest - least) / most)
+    groups = [[ordered[0]]]
+    for share in ordered[1:]:
+        if share.seconds.mean - groups[-1][0].seconds.mean <= alike:
+            groups[-1].append(share)
+        else:
+            groups.append([share])
+    found = []
+    for group in groups:
+        count = sum(share.seconds.count for share in group)
+        total = sum(share.seconds.total for share in group)
+        found.append((total / count, tuple(sorted(r for share in group for r in share.ranks))))
+    return found
+
+
 def _of_rank(shares: Sequence[Share], rank: int, key: int) -> FloatArray:
     share, place = share_of(shares, rank)
     return share.of_rank(place, key)

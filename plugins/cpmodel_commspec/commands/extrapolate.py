@@ -16,8 +16,10 @@ from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
 from cpmodel_commspec.commands.writing import (
     ALLOW_UNSAFE,
     FORMAT,
+    TIMES,
     WithFormats,
     chosen,
+    require_times,
     safety,
     write,
 )
@@ -52,13 +54,14 @@ _MOST_PROCESSES = 1_000_000
 )
 @ANY_SOURCE
 @ANONYMOUS
+@TIMES
 @ALLOW_UNSAFE
 @FORCE
-@click.pass_obj
+@click.pass_context
 def extrapolate(
-    console: Console, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
+    ctx: click.Context, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
     processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
-    allow_unsafe: bool, force: bool,
+    times: str, allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Write one program for any number of processes.
 
@@ -76,9 +79,11 @@ def extrapolate(
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
     from cpmodel_commspec.scalable.text import bands_text, summary
 
+    console: Console = ctx.obj
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
     generator = chosen(format_, output) if processes is not None else None
+    require_times(ctx, generator)
     read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
         extrapolated = found(read)
@@ -98,7 +103,7 @@ def extrapolate(
     else:
         assert there is not None
         assert generator is not None
-        write(console, there, generator, output, force=force)
+        write(console, there, generator, output, times, force=force)
         for line in (*roundings(told, scale), *bands_text(extrapolated, scale)):
             console.note(line)
     if output is not None or form is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -18,6 +19,7 @@ from callpath_modeler.errors import DataError, InputError, UsageError
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
     from cpmodel_commspec.operations import Traced
+    from cpmodel_commspec.specification import Specification
 
 
 TRACE = click.argument("trace", type=A_FILE, metavar="TRACE")
@@ -112,6 +114,50 @@ class Factor(click.ParamType):  # type: ignore[type-arg]
 
 
 FACTOR = Factor()
+
+Change: TypeAlias = "Callable[[Specification], tuple[Specification, list[str]]]"
+"""From a specification to that with the changes that options ask for, and these options."""
+
+_CHANGES = (
+    option(
+        "--scale-compute F",
+        "Multiply the computation, e.g. by 0.5 for processors of twice the speed.",
+        type=FACTOR,
+    ),
+    option("--scale-bytes F", "Multiply the sizes of messages.", type=FACTOR),
+    option(
+        "--lower NAME=IMPLEMENTATION",
+        "Replace a collective by messages, e.g. alltoall=p2p.",
+        "lower",
+        multiple=True,
+    ),
+)
+
+
+def change_options(command: F) -> F:
+    """Add the options that change a specification; they arrive as a `Change`, ``change``."""
+    return option_group(command, _CHANGES, "change", _change)
+
+
+def _change(
+    *, scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...]
+) -> Change:
+    from cpmodel_commspec import what_if
+
+    chosen = what_if.lowered_names(lower)
+
+    def changed(told: Specification) -> tuple[Specification, list[str]]:
+        changes = [f"--lower {name}={instead}" for name, instead in chosen.items()]
+        if scale_bytes is not None:
+            told = what_if.with_bytes(told, scale_bytes)
+            changes.insert(0, f"--scale-bytes {float(scale_bytes):g}")
+        if scale_compute is not None:
+            told = what_if.with_computation(told, float(scale_compute))
+            changes.insert(0, f"--scale-compute {float(scale_compute):g}")
+        return what_if.lowered(told, chosen) if chosen else told, changes
+
+    return changed
+
 
 _TEXT = "text"
 _OUTPUT = (

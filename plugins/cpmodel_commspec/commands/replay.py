@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.support.input_limits import UNLIMITED, InputLimits
 from cpmodel_commspec.commands.reading import (
-    FACTOR,
     SOURCE,
+    change_options,
     is_specification,
     read_trace,
     trace_output_options,
@@ -26,6 +25,7 @@ from cpmodel_commspec.commands.reading import (
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.commands.reading import Change
     from cpmodel_commspec.operations import Recorded, Traced
     from cpmodel_commspec.replay.answer import Prediction
     from cpmodel_commspec.replay.loggp import Replayed
@@ -45,18 +45,7 @@ _PLATFORM = "NAME|FILE|L=...,..."
     default="infiniband",
 )
 @option(f"--another-platform {_PLATFORM}", "A second network, side by side.", "second")
-@option(
-    "--scale-compute F",
-    "Multiply the computation, e.g. by 0.5 for processors of twice the speed.",
-    type=FACTOR,
-)
-@option("--scale-bytes F", "Multiply the sizes of messages.", type=FACTOR)
-@option(
-    "--lower NAME=IMPLEMENTATION",
-    "Replace a collective by messages, e.g. alltoall=p2p.",
-    "lower",
-    multiple=True,
-)
+@change_options
 @option(
     "--smpi",
     "Run the C program on SimGrid SMPI; --platform is one of its XML files.",
@@ -72,34 +61,21 @@ _PLATFORM = "NAME|FILE|L=...,..."
 @click.pass_context
 def replay(
     ctx: click.Context, /, *, source: Path, first: str, second: str | None,
-    scale_compute: Fraction | None, scale_bytes: Fraction | None, lower: tuple[str, ...],
-    is_simulated: bool, selector: str, output: OutputRequest,
+    change: Change, is_simulated: bool, selector: str, output: OutputRequest,
 ) -> None:  # fmt: skip
     """Predict the run time on another network, by line.
 
     cpmodel replays the program on the clock of each rank, with the parameters of LogGP. Lines are
     those of `cpmodel trace spec`.
     """
-    from cpmodel_commspec import what_if
-
     console: Console = ctx.obj
     if was_asked(ctx, "selector") and not is_simulated:
         raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
     write = answer_writer(output, console)
     names = [text for text in (first, second) if text is not None]
-    chosen = what_if.lowered_names(lower)
     platforms = [] if is_simulated else _platforms(names)
     told, traced, findings = read_source(console, source)
-    changes = []
-    if scale_compute is not None:
-        told = what_if.with_computation(told, float(scale_compute))
-        changes.append(f"--scale-compute {float(scale_compute):g}")
-    if scale_bytes is not None:
-        told = what_if.with_bytes(told, scale_bytes)
-        changes.append(f"--scale-bytes {float(scale_bytes):g}")
-    if chosen:
-        told = what_if.lowered(told, chosen)
-        changes += [f"--lower {name}={implementation}" for name, implementation in chosen.items()]
+    told, changes = change(told)
     _require_few(told)
     _require_partners(told)
     if is_simulated:

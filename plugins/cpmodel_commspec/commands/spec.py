@@ -16,20 +16,24 @@ from cpmodel_commspec.commands.reading import (
     ANONYMOUS,
     ANY_SOURCE,
     SOURCE,
+    change_options,
     is_specification,
     read_trace,
 )
 from cpmodel_commspec.commands.writing import (
     ALLOW_UNSAFE,
     FORMAT,
+    TIMES,
     WithFormats,
     chosen,
+    require_times,
     safety,
     write,
 )
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
+    from cpmodel_commspec.commands.reading import Change
     from cpmodel_commspec.simulation.wildcards import Resolution
     from cpmodel_commspec.specification import Specification
 
@@ -55,6 +59,8 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
     group=RUNS,
 )
 @ANONYMOUS
+@TIMES
+@change_options
 @option(
     "--max-lines",
     "Refuse to write more lines.",
@@ -68,7 +74,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 def spec(
     ctx: click.Context, /, *, source: Path, output: Path | None, format_: str | None,
     allow_unsafe: bool, any_source: tuple[str, ...], other_runs: tuple[Path, ...],
-    is_anonymous: bool, most_lines: int, force: bool,
+    is_anonymous: bool, times: str, change: Change, most_lines: int, force: bool,
 ) -> None:  # fmt: skip
     """Write all communication of a run in a few loops.
 
@@ -80,6 +86,7 @@ def spec(
 
     console: Console = ctx.obj
     generator = chosen(format_, output)
+    require_times(ctx, generator)
     subject = _NAMELESS if is_anonymous else str(source)
     findings: list[Finding] = []
     if is_specification(source):
@@ -94,11 +101,14 @@ def spec(
         told, findings = _extracted(
             console, source, subject, any_source, other_runs, most_lines, is_anonymous=is_anonymous
         )
+    told, changes = change(told)
     findings += safety(told, subject, generator, allow_unsafe=allow_unsafe)
-    write(console, told, generator, output, force=force)
+    write(console, told, generator, output, times, force=force)
     if output is not None:
         for line in summary(told):
             console.note(line)
+        if changes:
+            console.note(f"changed: {' '.join(changes)}")
     console.findings(findings)
 
 

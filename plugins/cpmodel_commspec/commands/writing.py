@@ -11,7 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ FORMAT = option(
     group=OUTPUT,
     key=None,
 )
+TIMES = option(
+    "--times",
+    "Computation of a program in C: the mean of all rounds in few lines, or seconds that differ.",
+    type=click.Choice(["mean", "histogram"]),
+    default="mean",
+    group=OUTPUT,
+)
 ALLOW_UNSAFE = option("--allow-unsafe", "Write a program even if it can hang.", group=OUTPUT)
 
 
@@ -87,6 +94,21 @@ def chosen(format_: str | None, output: Path | None) -> Generator:
     return generator
 
 
+def require_times(ctx: click.Context, generator: Generator | None) -> None:
+    """Check that ``--times``, if it is given, changes the output; None is any number of processes.
+
+    Raises
+    ------
+    UsageError
+        If it does not.
+    """
+    if was_asked(ctx, "times") and (generator is None or generator.name != "c"):
+        raise UsageError(
+            "--times is for programs in C of one number of processes",
+            hint="leave it out, or write -f c" + " with --at P" * (generator is None),
+        )
+
+
 def safety(
     told: Specification, subject: str, generator: Generator, *, allow_unsafe: bool
 ) -> list[Finding]:
@@ -108,8 +130,9 @@ def safety(
 
 
 def write(
-    console: Console, told: Specification, generator: Generator, output: Path | None, *, force: bool
-) -> None:
+    console: Console, told: Specification, generator: Generator, output: Path | None, times: str,
+    *, force: bool,
+) -> None:  # fmt: skip
     """Write a specification to a file, into a directory, or to standard output.
 
     Raises
@@ -124,7 +147,7 @@ def write(
     from cpmodel_commspec.generators.interface import Options
 
     width = None if output is not None else console.width
-    content = _content(told, generator, Options(width, ascii_only=console.ascii_only))
+    content = _content(told, generator, Options(width, console.ascii_only, times))
     if isinstance(content, str | bytes):
         console.write(content, output, overwrite=force)
     else:

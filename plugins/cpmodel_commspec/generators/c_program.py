@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import accumulate
+from string import ascii_lowercase
+from textwrap import wrap
 
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.printable import c_comment
 from cpmodel_commspec import formulas
-from cpmodel_commspec.computation import Computation, Share
+from cpmodel_commspec.computation import Computation, Share, levels
+from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
 from cpmodel_commspec.generators.functions import STARTED_SENDS, Functions
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Options
 from cpmodel_commspec.generators.statements import (
     Statements,
     attached,
@@ -21,85 +26,169 @@ from cpmodel_commspec.generators.statements import (
     room,
     rows,
 )
+from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 
+_MOST_COLUMNS = 100
+_NOTICED = 0.02
+"""Share of the computation of a rank; ranks whose times in a line differ by less have one mean."""
+_SHORT = 30
+"""Characters of a condition that is in a line; others are in a table."""
+_LETTERS = f"{ascii_lowercase}-"  # the last one is for ranks without the line
+_STEP = "    "
 
-def times(told: Specification, functions: Functions) -> Iterator[str]:
-    """Yield the tables and the functions of a program that computes for the times of a trace."""
-    found: list[tuple[int, str, Computation, float]] = []
-    for line, (node, _) in enumerate(walk(told.body), 1):
-        if isinstance(node, Step) and node.computing is not None:
-            call = mpi_function(told.shapes[node.shape])
-            found.append((line, call, node.computing, node.calling))
-    end = told.lines + 1
-    if told.ending is not None:
-        found.append((end, "after the last line", told.ending, 0.0))
-    bins: list[str] = []
-    shares: list[str] = []
-    for line, _, computation, _ in found:
-        for is_first, some in enumerate((computation.usual, computation.first)):
-            for share in some:
-                shares += _shares(
-                    line, is_first, share, share.key(computation.key + is_first), len(bins)
+
+class Computations:
+    """The seconds that a program computes before its lines, and the tables of these seconds.
+
+    Parameters
+    ----------
+    told : the specification
+    times : `MEAN` for the mean of all rounds of ranks that compute alike, or `HISTOGRAM`
+    """
+
+    def __init__(self, told: Specification, times: str) -> None:
+        self._told, self._is_mean = told, times == MEAN
+        self._noticed = _NOTICED * told.computing / told.processes
+        self._bins: list[str] = []
+        self._shares: list[str] = []
+        self._draws: list[list[int]] = []
+        self._means: list[str] = []
+
+    def seconds(self, told: Computation, around: Sequence[Loop]) -> str:
+        """Return the formula of the seconds before a line."""
+        usual = self._formula(told.usual, told.key)
+        if not told.first:
+            return usual
+        first = self._formula(told.first, told.key + 1)
+        return f"{formulas.variable(len(around) - 1)} == 0 ? {_nested(first)} : {_nested(usual)}"
+
+    def _formula(self, shares: Sequence[Share], key: int) -> str:
+        if not self._is_mean:
+            known = len(self._shares)
+            of_rank = self._numbers({known + k: one.ranks for k, one in enumerate(shares)})
+            for share in shares:
+                row = (len(share.ranks), int(share.is_common), len(self._bins),
+                       len(share.seconds.means))  # fmt: skip
+                self._shares.append(f"{{{', '.join(map(str, row))}, {share.key(key)}ull}}")
+                told = share.seconds
+                self._bins += (
+                    f"{{{end}, {_seconds(mean)}}}"
+                    for end, mean in zip(accumulate(told.counts), told.means, strict=True)
                 )
-                bins += _bins(share)
-    rows = [
-        f'{{{line}, "{call}", {{{_seconds(computation.total / told.processes)}, '
-        f"{_seconds(calling / told.processes)}}}}}"
-        for line, call, computation, calling in found
-    ]
-    yield functions.text("computation")
-    yield _table("struct bin bins", bins)
-    yield _table("struct share shares", shares)
-    head = "struct {\n    int line;\n    const char *call;\n    double seconds[2];\n} lines"
-    yield "/* The trace: seconds before each line and in its calls, mean of all ranks. */"
-    yield _table(head, rows)
-    yield f"static const double run_time = {_seconds(told.seconds)}; /* of the trace */\n"
-    yield functions.text("timers").replace("@end@", str(end))
+            self._draws.append(of_rank)
+            return f"drawn({len(self._draws) - 1})"
+        found = levels(shares, self._noticed, len(ascii_lowercase))
+        if len(found) == 1:
+            return _seconds(found[0][0])
+        (mean, ranks), (other, _), *more = sorted(found, key=lambda one: len(one[1]))
+        formula = formulas.condition(condition(ranks, self._told.processes))
+        if not more and len(formula) <= _SHORT:
+            return f"{formula} ? {_seconds(mean)} : {_seconds(other)}"
+        number = len(self._means) + 1
+        letters = (_LETTERS[k] for k in self._numbers(dict(enumerate(x for _, x in found))))
+        rows = '"\n    "'.join(wrap("".join(letters), 72))
+        self._means.append(
+            array(f"double seconds{number}[]", [_seconds(mean) for mean, _ in found])
+            + f'static const char of{number}[] = "{rows}";\n'
+        )
+        return f"MEAN({number})"
+
+    def _numbers(self, ranks: Mapping[int, Sequence[int]]) -> list[int]:
+        """Return the number of each rank; -1 for ranks without the line."""
+        found = [-1] * self._told.processes
+        for number, those in ranks.items():
+            for rank in those:
+                found[rank] = number
+        return found
+
+    def tables(self, functions: Functions) -> Iterator[str]:
+        """Yield the tables of the program, and the functions that read them."""
+        if self._means:
+            yield functions.text("means") + "".join(self._means)
+        if self._draws:
+            ranks = (item for row in self._draws for item in braced(map(str, row)))
+            text = functions.text("drawn").replace("@bins@", packed(self._bins))
+            text = text.replace("@shares@", packed(self._shares))
+            yield text.replace("@ranks@", packed(ranks))
 
 
-def timed(step: Step, line: int, around: Sequence[Loop], call: str) -> str:
-    """Return a call with its computation and timers; without times, the call itself."""
-    if step.computing is None:
-        return call
-    is_first = f"{formulas.variable(len(around) - 1)} == 0" if step.computing.first else "0"
-    return f"LINE({line}, {is_first}, {call});"
-
-
-def _shares(line: int, is_first: int, share: Share, key: int, begin: int) -> Iterator[str]:
-    place = 0
-    for first, last in formulas.stretches(share.ranks):
-        row = (line, is_first, first, last, place, len(share.ranks), int(share.is_common), begin,
-               len(share.seconds.means))  # fmt: skip
-        yield f"{{{', '.join(map(str, row))}, {key}ull}}"
-        place += last - first + 1
-
-
-def _bins(share: Share) -> Iterator[str]:
-    end = 0
-    for count, mean in zip(share.seconds.counts, share.seconds.means, strict=True):
-        end += count
-        yield f"{{{end}, {_seconds(mean)}}}"
+def _nested(formula: str) -> str:
+    return f"({formula})" if "?" in formula else formula
 
 
 def _seconds(seconds: float) -> str:
-    return f"{seconds:.9g}"
+    return f"{seconds:.6g}"
 
 
-def _table(head: str, rows: Sequence[str]) -> str:
-    return f"static const {head}[] = {{\n" + "".join(f"    {row},\n" for row in rows) + "};\n"
+def packed(items: Iterable[str]) -> str:
+    """Return the items of a table in full lines."""
+    lines = [_STEP]
+    for item in items:
+        if len(lines[-1]) + len(item) + 2 > _MOST_COLUMNS:
+            lines.append(_STEP)
+        lines[-1] += f"{item}, "
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-_NO_BYTES, _BYTES, _ROOTED = "int comm", "int comm, long bytes", "int comm, long bytes, long root"
-_SENT = "out, (int)bytes, MPI_BYTE, "
-_RECEIVED = "{result}, (int)bytes, MPI_BYTE, "
-_REDUCED = "out, {result}, (int)bytes, MPI_BYTE, MPI_BOR, "
+def braced(items: Iterable[str]) -> list[str]:
+    """Return the items of a row of a table, with the braces of the row."""
+    first, *others = items
+    *others, last = f"{{{first}", *others
+    return [*others, f"{last}}}"]
+
+
+def array(head: str, items: Iterable[str]) -> str:
+    """Return a table: in one line, if that is short."""
+    several = list(items)
+    line = f"static const {head} = {{{', '.join(several)}}};\n"
+    if len(line) <= _MOST_COLUMNS:
+        return line
+    return f"static const {head} = {{\n{packed(several)}}};\n"
+
+
+def timers(
+    functions: Functions, calls: Iterable[tuple[int, Shape, float]], end: int, run_time: float
+) -> str:
+    """Return the functions that compute and that print the times.
+
+    Parameters
+    ----------
+    calls : line, operation, and seconds in it, mean of all ranks
+    end : the line after the last one
+    run_time : of the trace; 0 if the times are predicted
+    """
+    found = [(str(line), mpi_function(shape), seconds) for line, shape, seconds in calls]
+    total = sum(seconds for _, _, seconds in found)
+    found += [("END", "after the last line", 0.0), ("ALL", "all lines", total)]
+    values = {
+        "end": str(end),
+        "lines": packed(
+            f'[{line}] = {{"{call}"{f", {_seconds(x)}" * bool(x)}}}' for line, call, x in found
+        ),
+        "told": "trace" if run_time else "predicted",
+        "run_time": f"{run_time:.6f} s of the trace, " * bool(run_time),
+    }
+    return filled(functions.text("timers"), values)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with values in place of their names between ``@``."""
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+_NO_BYTES, _BYTES, _ROOTED = "comm", "comm, bytes", "comm, bytes, root"
+_SENT = "out, bytes, MPI_BYTE, "
+_RECEIVED = "{result}, bytes, MPI_BYTE, "
+_REDUCED = "out, {result}, bytes, MPI_BYTE, MPI_BOR, "
 _COLLECTIVES = {
     "barrier": (_NO_BYTES, ""),
-    "bcast": (_ROOTED, _SENT + "(int)root, "),
-    "gather": (_ROOTED, _SENT + _RECEIVED + "(int)root, "),
-    "scatter": (_ROOTED, _SENT + _RECEIVED + "(int)root, "),
-    "reduce": (_ROOTED, _REDUCED + "(int)root, "),
+    "bcast": (_ROOTED, _SENT + "root, "),
+    "gather": (_ROOTED, _SENT + _RECEIVED + "root, "),
+    "scatter": (_ROOTED, _SENT + _RECEIVED + "root, "),
+    "reduce": (_ROOTED, _REDUCED + "root, "),
     "allgather": (_BYTES, _SENT + _RECEIVED),
     "alltoall": (_BYTES, _SENT + _RECEIVED),
     "allreduce": (_BYTES, _REDUCED),
@@ -126,25 +215,10 @@ _PROMPT = {
 _MARK = "//// "
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
-_LOWERED = {
-    "barrier": {"dissemination": "dissemination", "tree": "tree"},
-    "bcast": {"binomial": "binomial_down", "p2p": "from_root_p2p"},
-    "reduce": {"binomial": "binomial_up", "p2p": "to_root_p2p"},
-    "gather": {"p2p": "to_root_p2p"},
-    "scatter": {"p2p": "from_root_p2p"},
-    "allgather": {"ring": "ring", "p2p": "everybody_p2p"},
-    "alltoall": {"pairwise": "pairwise", "p2p": "everybody_p2p"},
-    "allreduce": {
-        "recursive-doubling": "recursive_doubling",
-        "ring": "ring_of_parts",
-        "tree": "tree",
-        "p2p": "everybody_p2p",
-    },
-    "reduce_scatter_block": {"pairwise": "pairwise", "p2p": "everybody_p2p"},
-    "scan": {"line": "line"},
-    "exscan": {"line": "line"},
-}
-"""Functions that can replace collectives in a program, by their names in `collective_messages`."""
+_PLACE = re.compile(r"places\[\w+\]\[(\w+)\]")
+_BETWEEN_DEFINITIONS = re.compile(r"(?<=\))\n\n(?=#define \w+\(comm)")
+_OF_PLACES = re.compile(r"\b(?:places|members|sizes)\[")
+"""Ranks of a communicator, and what is known of its members."""
 
 
 class CFunctions(Functions):
@@ -152,27 +226,15 @@ class CFunctions(Functions):
 
     Parameters
     ----------
-    can_lower : whether the program has an argument that replaces collectives by messages
+    has_groups : whether ranks in a communicator can differ from those of the world
     """
 
-    def __init__(self, *, can_lower: bool = True) -> None:
-        self._can_lower = can_lower
+    def __init__(self, *, has_groups: bool) -> None:
         folder = files("cpmodel_commspec.generators").joinpath("c")
-        texts = [
-            folder.joinpath(name).read_text(encoding="utf-8")
-            for name in ("functions.c", "lowering.c")
-        ]
+        text = folder.joinpath("functions.c").read_text(encoding="utf-8")
         # The heading of a file is no part of a program.
-        source = "".join(text[text.index(_MARK) :] for text in texts)
-        super().__init__(source, _MARK, ";")
-        self._lowered: dict[str, None] = {}
-
-    @property
-    def lowered(self) -> Iterator[tuple[str, str, str]]:
-        """Collectives that messages can replace: name, algorithm, and function."""
-        for name in self._lowered:
-            for algorithm, function in _LOWERED[name].items():
-                yield name, algorithm, function
+        super().__init__(text[text.index(_MARK) :], _MARK, ";")
+        self._has_groups = has_groups
 
     def array(self, numbers: Sequence[int]) -> str:
         """Return numbers as an array."""
@@ -181,16 +243,7 @@ class CFunctions(Functions):
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
         """Return the call of a collective operation that moves equal sizes on all ranks."""
         function = _STARTED * is_started + name + _IN_PLACE * is_in_place
-        needs = [] if name == "barrier" else ["scaled"]
-        if is_started:
-            needs.append("start")
-        elif self._can_lower:
-            self._lowered.setdefault(name)
-            self.add(f"lower_{name}", f"static replacement *lower_{name};\n",
-                     ("apart", *_LOWERED[name].values()))  # fmt: skip
-            needs.append(f"lower_{name}")
-        can_lower = self._can_lower and not is_started
-        self.add(function, _collective(function, name, can_lower=can_lower), needs)
+        self.add(function, _collective(function, name), ("start",) if is_started else ())
         return self.call(function, *arguments)
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
@@ -207,10 +260,19 @@ class CFunctions(Functions):
         """Return the call of a function that sends."""
         name = function[4:].lower() + "_and_forget" * (not is_awaited)
         is_started = function.lower() in STARTED_SENDS
-        needs = ("start", "scaled") if is_started and is_awaited else ("scaled",)
         text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
-        self.add(name, text, needs)
+        self.add(name, text, ("start",) if is_started and is_awaited else ())
         return self.call(name, *arguments)
+
+    def used(self) -> Iterator[str]:
+        """Yield the functions of the program; ranks of the world need no places."""
+        found = list(super().used())
+        if not self._has_groups:
+            found = [_PLACE.sub(r"\1", text) for text in found]
+        if any(_OF_PLACES.search(text) for text in found):
+            self.use("find_places")
+            yield self.text("find_places")
+        yield from found
 
 
 def _wait(name: str, function: str) -> str:
@@ -241,120 +303,102 @@ def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> st
         end = "    PMPI_Request_free(&request);\n"
     return (
         f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
-        "    bytes = scaled(bytes);\n"
         f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
         f"{request});\n{end}}}\n"
     )
 
 
-def _collective(function: str, name: str, *, can_lower: bool) -> str:
+def _collective(function: str, name: str) -> str:
+    """Return the definition of a collective operation: short, as programs can have many."""
     parameters, arguments = _COLLECTIVES[name]
     if function.endswith(_IN_PLACE):
         # Roots that scatter leave out where they would receive, all others what they would send.
         left_out = "{result}," if name == "scatter" else "out,"
         arguments = arguments.replace(left_out, "MPI_IN_PLACE,")
-    is_started = function.startswith(_STARTED)
-    result = "started[n_started - 1].in" if is_started else "in"
-    begin = "" if name == "barrier" else "    bytes = scaled(bytes);\n"
-    if is_started:
-        begin += "    MPI_Request *request = start(COLLECTIVE, room);\n"
-    if can_lower:
-        bytes_, root = ("0" if word not in parameters else word for word in ("bytes", "root"))
-        begin += (
-            f"    if (lower_{name}) {{\n        lower_{name}(comm, {bytes_}, {root});\n"
-            "        return;\n    }\n"
-        )
-    called = f"MPI_I{name}" if is_started else f"MPI_{name.capitalize()}"
-    end = ", request" if is_started else ""
-    return (
-        f"static void {function}({parameters})\n{{\n{begin}"
-        f"    {called}({arguments.format(result=result)}comms[comm]{end});\n}}\n"
-    )
+    if function.startswith(_STARTED):
+        head, result, end = "start(COLLECTIVE, room), ", "LAST.in", ", &LAST.request)"
+        call = f"({head}MPI_I{name}({arguments}comms[comm]{end})"
+    else:
+        result, call = "in", f"MPI_{name.capitalize()}({arguments}comms[comm])"
+    line = f"#define {function}({parameters}) {call.format(result=result)}\n"
+    return line if len(line) <= _MOST_COLUMNS + 1 else line.replace(") ", ") \\\n    ", 1)
 
 
-_STEP = "    "
-
-
-def options_of(functions: CFunctions) -> tuple[str, Mapping[str, str]]:
-    """Return the options of a program, and the statements that apply them.
-
-    Call it after all calls of the program, because functions decide which options it has.
-
-    Returns
-    -------
-    options : the C text
-    statements : by the name of their place in the main function
-    """
-    takes, rows = [], []
-    ends = {"resize": "", "make_apart": ""}
-    if functions.uses("scaled"):
-        functions.use("resize")
-        takes.append(functions.text("takes_scale_bytes"))
-        rows.append('{"--scale-bytes", "a factor from 0 to 1e9", takes_scale_bytes},')
-        ends["resize"] = (
-            f"{_STEP}if (!resize()) {{\n{_STEP * 2}MPI_Finalize();\n{_STEP * 2}return 2;\n"
-            f"{_STEP}}}\n"
-        )
-    lowered = list(functions.lowered)
-    if lowered:
-        replacements = "".join(
-            f'{_STEP}{{"{name}={algorithm}", &lower_{name}, {function}}},\n'
-            for name, algorithm, function in lowered
-        )
-        takes.append(functions.text("takes_lower").replace("@replacements@", replacements))
-        # Adjacent literals are one text: lines stay short.
-        known = "".join(f'\n{_STEP * 2}" {name}={algorithm}"' for name, algorithm, _ in lowered)
-        rows.append(f'{{"--lower", "one of"{known},\n{_STEP}takes_lower}},')
-        ends["make_apart"] = f"{_STEP}if (is_lowered)\n{_STEP * 2}make_apart();\n"
-    text = functions.text("options").replace("@takes@", "".join(f"{one}\n" for one in takes))
-    return text.replace("@arguments@", "".join(f"{_STEP}{row}\n" for row in rows)), ends
-
-
-def c_source(told: Specification) -> str:
+def c_source(told: Specification, times: str = HISTOGRAM) -> str:
     """Return the program; `deadlocks.require_safe` says whether it runs to the end.
+
+    Parameters
+    ----------
+    times : see `Computations`
 
     Raises
     ------
     DataError
         If C with MPI cannot express an operation.
     """
-    functions, tables = CFunctions(), Tables()
+    communicators = list(_communicators(told))
+    functions = CFunctions(has_groups=communicators != [divided(0)])
+    tables, computations = Tables(), Computations(told, times)
     statements = Statements(told, functions, tables, formulas.C, "MPI_PROC_NULL", _unequal)
-    body = "".join(_lines(statements, told.body, ()))
-    communicators = _communicators(told, functions)
+    body = "".join(_lines(statements, computations, told.body, ()))
+    if told.ending is not None:
+        body += f"{_STEP}compute(END, {computations.seconds(told.ending, ())});\n"
     attach = attached(told, functions)
-    begin = functions.text("begin")
-    for name, value in (
-        ("processes", told.processes),
-        ("communicators", max(1, len(told.communicators))),
-        ("room", room(told)),
-    ):
-        begin = begin.replace(f"@{name}@", str(value))
-    options, ends = options_of(functions)
-    end = functions.text("end").replace("@attach@", f"{_STEP}{attach}\n" if attach else "")
-    for name, text in ends.items():
-        end = end.replace(f"@{name}@", text)
-    for name in ("start_timers", "print_times"):
-        end = end.replace(f"@{name}@", f"{_STEP}{name}();\n" if told.is_timed else "")
-    if told.is_timed:
-        body += f"{_STEP}compute(END, 0);\n"
-    parts = [
-        _heading(told),
-        begin,
-        *(_table_of_ranks(table, told.processes) for table in tables),
-        *functions.used(),
-        communicators,
-        options,
-        *(times(told, functions) if told.is_timed else ()),
-        f"static void communicate(void)\n{{\n{body}}}\n",
-        end,
-    ]
-    return "\n".join(parts)
+    values = {
+        "processes": str(told.processes),
+        "communicators": str(max(1, len(told.communicators))),
+        "room": str(room(told)),
+    }
+    calls = (
+        (line, told.shapes[node.shape], node.calling / told.processes)
+        for line, (node, _) in enumerate(walk(told.body), 1)
+        if isinstance(node, Step)
+    )
+    return assembled(
+        functions,
+        [_heading(told, times), filled(functions.text("begin"), values)],
+        [
+            *(_table_of_ranks(table, told.processes) for table in tables),
+            functions.text("understands"),
+            *computations.tables(functions),
+            *([timers(functions, calls, told.lines + 1, told.seconds)] if told.is_timed else ()),
+            f"static void communicate(void)\n{{\n{body}}}\n",
+        ],
+        [*communicators, *([attach] if attach else [])],
+        is_timed=told.is_timed,
+    )
+
+
+def assembled(
+    functions: CFunctions, begin: Sequence[str], parts: Sequence[str], prepare: Sequence[str],
+    *, is_timed: bool,
+) -> str:  # fmt: skip
+    """Return a program.
+
+    Parameters
+    ----------
+    begin : before the functions that it uses
+    parts : after them
+    prepare : statements that make its communicators and buffers
+    """
+    used = list(functions.used())
+    statements = [*prepare]
+    if functions.uses("find_places"):
+        statements.append("find_places();")
+    if is_timed:
+        statements += ["PMPI_Barrier(MPI_COMM_WORLD);", "begun = now = PMPI_Wtime();"]
+    values = {
+        "prepare": "".join(f"{_STEP}{statement}\n" for statement in statements),
+        "print_times": f"{_STEP}print_times();\n" * is_timed,
+    }
+    found = "\n".join([*begin, *used, *parts, filled(functions.text("main"), values)])
+    return _BETWEEN_DEFINITIONS.sub("\n", found)
 
 
 def _lines(
-    statements: Statements, nodes: Sequence[Node], around: tuple[Loop, ...], line: int = 1
-) -> Iterator[str]:
+    statements: Statements, computations: Computations, nodes: Sequence[Node],
+    around: tuple[Loop, ...], line: int = 1,
+) -> Iterator[str]:  # fmt: skip
     """Yield the statements of nodes; `line` is the number of the first."""
     depth = len(around)
     indent = _STEP * (depth + 1)
@@ -365,14 +409,21 @@ def _lines(
             variable = formulas.variable(depth)
             head = f"for (long {variable} = 0; {variable} < {node.count}; {variable}++) {{"
             yield f"{indent}{guard}{head}\n"
-            yield from _lines(statements, node.body, (*around, node), line + 1)
+            yield from _lines(statements, computations, node.body, (*around, node), line + 1)
             yield f"{indent}}}\n"
         else:
             about = statements.about(node)
             place = f" /* {c_comment(about)} */" if about else ""
-            call = timed(node, line, around, statements.call(node))
+            call = statements.call(node)
+            if node.computing is not None:
+                call = timed(line, computations.seconds(node.computing, around), call)
             yield f"{indent}{guard}{call}{place}\n"
         line += lines_in(node)
+
+
+def timed(line: int, seconds: str, call: str) -> str:
+    """Return a call after its computation, with its timers."""
+    return f"LINE({line}, {seconds}, {call});"
 
 
 def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
@@ -380,56 +431,64 @@ def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
     return f"{{ {sizes} {name}({', '.join([comm, *root])}); }}"
 
 
-def _heading(told: Specification) -> str:
+def _heading(told: Specification, times: str) -> str:
     commands = [
         "mpicc -O2 -o communicate THIS_FILE.c",
         f"mpirun -n {told.processes} ./communicate",
     ]
-    lines = [*heading(told, commands), *_times(told)]
+    lines = [*heading(told, commands), *_times(told, times)]
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
 
 
-def _times(told: Specification) -> Iterator[str]:
+def _times(told: Specification, times: str) -> Iterator[str]:
     """Yield the lines of the heading about times."""
     if not told.is_timed:
         yield "It does not compute, because the specification has no times."
         return
-    yield "It computes before each operation as long as the run did. At the end it prints the times"
-    yield "of each line beside those of the run."
-    yield "    --scale-compute F   compute F times as long"
+    yield "It computes before each operation as long as the run did (--scale-compute F: F times as"
+    yield "long), and prints the times of each line beside those of the run."
+    if times == MEAN:
+        yield "Each round takes the mean of all rounds, so ranks wait less for long rounds. Ranks"
+        yield "differ where that is 2 % of the computation. --times histogram of cpmodel keeps all."
 
 
 def _table_of_ranks(table: Table, processes: int) -> str:
     numbers = rows(table, processes)
     sizes = "".join(f"[{size}]" for size in numbers.shape)
-    return f"static const long {table.name}{sizes} = {_braces(numbers)};\n"
+    return array(f"long {table.name}{sizes}", _items(numbers))
 
 
-def _braces(numbers: Int64Array) -> str:
+def _items(numbers: Int64Array) -> list[str]:
+    """Return the numbers of a table with the braces inside it."""
     if numbers.ndim == 1:
-        return "{" + ", ".join(map(str, numbers.tolist())) + "}"
-    return "{\n" + ",\n".join(map(_braces, numbers)) + "}"
+        return list(map(str, numbers.tolist()))
+    return [item for row in numbers for item in braced(_items(row))]
 
 
-def _communicators(told: Specification, functions: Functions) -> str:
-    lines: list[str] = []
+def _communicators(told: Specification) -> Iterator[str]:
+    """Yield the statements that make the communicators."""
     for number, found in divisions(told, "/"):
-        name = c_comment(told.communicators[number].name)
         if found is None:
-            lines.append(f"{_STEP}keep({number}, MPI_COMM_WORLD);\n")
+            yield divided(number)
             continue
-        functions.use("divide")
-        color, key = found
-        if isinstance(color, str):
-            lines.append(f"{_STEP}divide({number}, {color}, {key}); /* {name} */\n")
-            continue
-        lines += [
-            f"{_STEP}static const int color{number}[] = {{{', '.join(map(str, color))}}};\n",
-            f"{_STEP}static const int key{number}[] = {{{', '.join(map(str, key))}}};\n",
-            f"{_STEP}/* {name} */\n",
-            f"{_STEP}divide({number}, color{number}[rank], key{number}[rank]);\n",
-        ]
-    return "static void make_communicators(void)\n{\n" + "".join(lines) + "}\n"
+        names = []
+        for name, part in zip(("color", "key"), found, strict=True):
+            if isinstance(part, str):
+                names.append(part)
+                continue
+            names.append(f"{name}{number}[rank]")
+            texts = (str(one).replace("-1", "MPI_UNDEFINED") for one in part)
+            yield array(f"int {name}{number}[]", texts).rstrip()
+        color, key = names
+        yield divided(number, color, key, told.communicators[number].name)
+
+
+def divided(number: int, color: str = "", key: str = "", name: str = "") -> str:
+    """Return the statement that makes a communicator; without a color, that of all ranks."""
+    if not color:
+        return f"comms[{number}] = MPI_COMM_WORLD;"
+    split = f"PMPI_Comm_split(MPI_COMM_WORLD, {color}, {key}, &comms[{number}]);"
+    return f"{split} /* {c_comment(name)} */"
 
 
 class CProgram:
@@ -441,7 +500,7 @@ class CProgram:
     is_program = True
     is_directory = False
 
-    def write(self, told: Specification, options: Options) -> str:  # noqa: ARG002
+    def write(self, told: Specification, options: Options) -> str:
         """Return the program.
 
         Raises
@@ -449,4 +508,4 @@ class CProgram:
         DataError
             If C with MPI cannot express an operation.
         """
-        return c_source(told)
+        return c_source(told, options.times)

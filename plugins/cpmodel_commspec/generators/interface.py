@@ -12,6 +12,9 @@ from callpath_modeler.readers.registry import error_line
 from callpath_modeler.support.program_path import OURS, EntryPoint, installed_entry_points
 from cpmodel_commspec.specification import Specification
 
+MEAN, HISTOGRAM = "mean", "histogram"
+"""Computation of programs: the mean of all rounds, or seconds that differ as those of the run."""
+
 Written: TypeAlias = "str | bytes | Mapping[str, str | bytes]"
 """The content of one file, or of several, by their names in the directory of the output."""
 
@@ -24,10 +27,12 @@ class Options:
     ----------
     width : cells of a line of text; None = any number
     ascii_only : whether people asked for text without other characters
+    times : `MEAN` or `HISTOGRAM`, for programs that can do both
     """
 
     width: int | None = None
     ascii_only: bool = False
+    times: str = MEAN
 
 
 @runtime_checkable

@@ -6,37 +6,12 @@
 #include <string.h>
 
 enum { COMMUNICATORS = @communicators@ };
-
 static int rank;
-static long p, x, y, z;    /* processes, and the grid that they fill */
-static long ix, iy, iz;    /* own place: rank == ix + x * (iy + y * iz) */
+static long p, x, y, z; /* processes, and the grid that they fill */
+static long ix, iy, iz; /* own place: rank == ix + x * (iy + y * iz) */
 static MPI_Comm comms[COMMUNICATORS];
-static int sizes[COMMUNICATORS];
-static int *members[COMMUNICATORS]; /* world ranks, by rank in the communicator */
-static int *places[COMMUNICATORS];  /* ranks in the communicator, by world rank */
-static char *out, *in;              /* what is sent, and where it is received */
+static char *out, *in; /* what is sent, and where it is received */
 static long room = 1;
-static double scale_compute = 1;    /* factor on all computation */
-
-static void keep(int comm, MPI_Comm made)
-{
-    MPI_Group all, own;
-    comms[comm] = made;
-    members[comm] = calloc((size_t)p, sizeof(int));
-    places[comm] = calloc((size_t)p, sizeof(int));
-    if (made == MPI_COMM_NULL)
-        return;
-    PMPI_Comm_size(made, &sizes[comm]);
-    PMPI_Comm_group(MPI_COMM_WORLD, &all);
-    PMPI_Comm_group(made, &own);
-    for (int k = 0; k < p; k++) {
-        PMPI_Group_translate_ranks(all, 1, &k, own, &places[comm][k]);
-        if (places[comm][k] != MPI_UNDEFINED)
-            members[comm][places[comm][k]] = k;
-    }
-    PMPI_Group_free(&all);
-    PMPI_Group_free(&own);
-}
 //// reasons
 /* Why the program has no meaning at this number of processes: a line, and a reason. */
 enum { WHOLE, POWER, DIFFERENT, TRANSPOSED, LARGE, REASONS };
@@ -151,88 +126,30 @@ static void start_to_receive_any(int comm, long tag)
               request);
 }
 //// predicted_times
-/* Predicted seconds of computation before each line, in a round of a rank, at @points@ numbers of
-   processes: 1, and then each @per_doubling@th root of 2 times the one before. */
-enum { LINES = @lines@, POINTS = @points@ };
+/* Predicted seconds of computation before lines, in a round of a rank, at 1, 2, 4, 8, ...
+   processes. */
+enum { POINTS = @points@ };
 static const double seconds_at[][POINTS] = {
 @rows@};
 static double predicted[sizeof seconds_at / sizeof *seconds_at];
 
-/* In proportion between the numbers of processes of the table. */
+/* Between these numbers, times that fall do so as 1 / p, and others in proportion. */
 static void predict(void)
 {
+    long low = 1;
+    int n = 0;
+    for (; 2 * low <= p && n < POINTS - 1; n++)
+        low *= 2;
+    double share = n < POINTS - 1 ? (double)(p - low) / (double)low : 0;
     for (size_t k = 0; k < sizeof predicted / sizeof *predicted; k++) {
-        double low = 1, high = 1;
-        int n = 0;
-        while (n < POINTS - 1 && high < (double)p) {
-            low = high;
-            high *= @root@;
-            n++;
-        }
-        double share = n && high > (double)p ? ((double)p - low) / (high - low) : 1;
-        predicted[k] = scale_compute * (seconds_at[k][n] * share
-                                        + (n ? seconds_at[k][n - 1] * (1 - share) : 0));
+        double one = seconds_at[k][n], other = share > 0 ? seconds_at[k][n + 1] : one;
+        predicted[k] = one > other && other > 0 ? 1 / ((1 - share) / one + share / other)
+                                                : (1 - share) * one + share * other;
     }
 }
+//// scalable_understands
+static double scale_compute = 1; /* factor on all computation */
 
-static double computing[LINES + 1], asked[LINES + 1]; /* seconds of each line */
-static double begun, now;
-
-/* Compute before a line. What one computation takes too long, the next ones take less. */
-static void compute(int line, double seconds)
-{
-    static double owed;
-    double end, until = now + seconds - owed;
-#ifdef SMPI_H
-    owed += seconds;
-    if (owed > 2e-6) {
-        smpi_execute(owed);
-        owed = 0;
-    }
-    (void)until;
-    end = PMPI_Wtime();
-#else
-    do
-        end = PMPI_Wtime();
-    while (end < until);
-    owed = end - until < 2e-5 ? end - until : 2e-5;
-#endif
-    asked[line] += seconds;
-    computing[line] += end - now;
-    now = end;
-}
-
-#define LINE(line, row, ...) \
-    do { \
-        compute(line, predicted[row]); \
-        __VA_ARGS__ \
-        now = PMPI_Wtime(); \
-    } while (0)
-
-static void start_timers(void)
-{
-    predict();
-    PMPI_Barrier(MPI_COMM_WORLD);
-    begun = now = PMPI_Wtime();
-}
-
-static void print_times(void)
-{
-    static double sums[2][LINES + 1];
-    double seconds = now - begun, longest;
-    PMPI_Reduce(asked, sums[0], LINES + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    PMPI_Reduce(computing, sums[1], LINES + 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    PMPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (rank != 0)
-        return;
-    printf("seconds of computation of a rank, mean of all\n");
-    printf("line   predicted     program\n");
-    for (int k = 0; k <= LINES; k++)
-        if (sums[0][k] > 0)
-            printf("%4d %11.6f %11.6f\n", k, sums[0][k] / (double)p, sums[1][k] / (double)p);
-    printf("run time of the program: %.6f s\n", longest);
-}
-//// scalable_end
 /* The most even grid: the largest size is as small as it can be, then the next. */
 static void choose_grid(void)
 {
@@ -246,17 +163,15 @@ static int read_grid(int argc, char **argv)
     long given[3] = {1, 1, 1};
     char end;
     const char *text = NULL;
-    for (int k = 1; k < argc; k++) {
-        if (!strcmp(argv[k], "--grid") && k + 1 < argc)
-            text = argv[++k];
-        else if (!strncmp(argv[k], "--grid=", 7))
-            text = argv[k] + 7;
-        else if (!strcmp(argv[k], "--scale-compute") && k + 1 < argc) {
-            char *last;
-            scale_compute = strtod(argv[++k], &last);
-            if (*last || last == argv[k] || !(scale_compute >= 0 && scale_compute <= 1e9))
-                return 0;
-        } else
+    for (int k = 1; k < argc; k += 2) {
+        char *last = NULL;
+        if (k + 1 < argc && !strcmp(argv[k], "--grid"))
+            text = argv[k + 1];
+        else if (k + 1 < argc && !strcmp(argv[k], "--scale-compute"))
+            scale_compute = strtod(argv[k + 1], &last);
+        else
+            return 0;
+        if (last && (*last || last == argv[k + 1] || !(scale_compute >= 0 && scale_compute <= 1e9)))
             return 0;
     }
     choose_grid();
@@ -270,34 +185,23 @@ static int read_grid(int argc, char **argv)
     return x > 0 && y > 0 && z > 0 && x <= p && y <= p && z <= p && x * y * z == p;
 }
 
-int main(int argc, char **argv)
+/* Tell whether the program can run: every formula has a value. If not, rank 0 says why. */
+static int understands(int argc, char **argv, int size)
 {
-    int size, status = 0;
-    MPI_Init(&argc, &argv);
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    long worst;
     p = size;
     if (!read_grid(argc, argv)) {
         if (rank == 0)
             fprintf(stderr, "give the grid of all %ld processes: --grid @axes@; other options: "
                             "--scale-compute FACTOR\n", p);
-        MPI_Finalize();
-        return 2;
+        return 0;
     }
     ix = rank % x;
     iy = rank / x % y;
     iz = rank / (x * y);
-    status = check();
-    if (status) {
-        MPI_Finalize();
-        return status;
-    }
-    out = calloc((size_t)room, 1);
-    in = calloc((size_t)room, 1);
-    if (!out || !in)
-        MPI_Abort(MPI_COMM_WORLD, 3);
-    make_communicators();
-@start_timers@    communicate();
-@print_times@    MPI_Finalize();
-    return 0;
+@check@    PMPI_Allreduce(&wrong, &worst, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    if (worst && rank == 0)
+        fprintf(stderr, "%ld processes (%ld x %ld x %ld): line %ld: %s\n", p, x, y, z,
+                (worst - 1) / REASONS, reasons[(worst - 1) % REASONS]);
+    return !worst;
 }

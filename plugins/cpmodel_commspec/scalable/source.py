@@ -12,7 +12,16 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import c_comment
 from cpmodel_commspec.collectives import Form as CollectiveForm
 from cpmodel_commspec.formulas import variable
-from cpmodel_commspec.generators.c_program import CFunctions
+from cpmodel_commspec.generators.c_program import (
+    CFunctions,
+    assembled,
+    braced,
+    divided,
+    filled,
+    packed,
+    timed,
+    timers,
+)
 from cpmodel_commspec.generators.functions import Functions
 from cpmodel_commspec.generators.statements import operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
@@ -203,7 +212,7 @@ _EVEN = {
     c = p / a / b;
 """,
 }
-_DOUBLINGS, _PER_DOUBLING = 17, 4
+_DOUBLINGS = 17
 """Numbers of processes with predicted times: up to 131072."""
 
 _MOST_DEPTH = 8
@@ -218,30 +227,42 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
     DataError
         If the program cannot express an operation.
     """
-    functions = CFunctions(can_lower=False)
+    has_groups = [is_world(group, told.dimensions) for group in told.groups] != [True]
+    functions = CFunctions(has_groups=has_groups)
     own = files("cpmodel_commspec.scalable").joinpath("functions.c").read_text(encoding="utf-8")
     functions.read(own)
     writer = _Writer(told, functions, times)
     body = "".join(writer.statements(told.body, 1))
-    if times is not None:
-        body += f"{_STEP}compute({ENDING}, predicted[{times.keys.index(Key(ENDING))}]);\n"
     check = "".join(writer.checks())
-    communicators = "".join(writer.communicators())
+    communicators = list(writer.communicators())
     functions.use("reasons")
-    begin = functions.text("scalable_begin").replace(
-        "@communicators@", str(max(1, len(told.groups)))
+    begin = filled(
+        functions.text("scalable_begin"), {"communicators": str(max(1, len(told.groups)))}
     )
-    parts = [
-        _heading(told),
-        begin,
-        *functions.used(),
-        *([predicted_times(told, times, functions.text("predicted_times"))] if times else []),
-        f"static void make_communicators(void)\n{{\n{communicators}}}\n",
-        _check(check),
-        f"static void communicate(void)\n{{\n{body}}}\n",
-        _end(told, functions.text("scalable_end"), is_timed=times is not None),
-    ]
-    return "\n".join(parts)
+    tables: list[str] = []
+    if times is not None:
+        body += f"{_STEP}compute(END, predicted[{times.keys.index(Key(ENDING))}]);\n"
+        calls = (
+            (line, told.shapes[node.shape], 0.0)
+            for line, (node, _) in enumerate(walk(told.body), 1)
+            if isinstance(node, Step)
+        )
+        tables = [
+            predicted_times(times, functions.text("predicted_times")),
+            timers(functions, calls, told.lines + 1, 0.0),
+        ]
+        communicators.append("predict();")
+    return assembled(
+        functions,
+        [_heading(told), begin],
+        [
+            filled(functions.text("scalable_understands"), {**_grid(told), "check": check}),
+            *tables,
+            f"static void communicate(void)\n{{\n{body}}}\n",
+        ],
+        communicators,
+        is_timed=times is not None,
+    )
 
 
 class _Writer:
@@ -284,7 +305,7 @@ class _Writer:
             row = f"{variable(depth - 2)} == 0 ? {first} : {usual}"
         else:
             return call
-        return f"LINE({line}, {row}, {call});"
+        return timed(line, f"predicted[{row}]", call)
 
     def _guard(self, node: Node, line: int) -> str:
         peer = ""
@@ -414,14 +435,13 @@ class _Writer:
         """Yield statements that make the communicators."""
         for number, group in enumerate(self._told.groups):
             if is_world(group, self._told.dimensions):
-                yield f"{_STEP}keep({number}, MPI_COMM_WORLD);\n"
+                yield divided(number)
                 continue
-            self._functions.use("divide")
             color = self._color(group)
             condition = self._formulas.condition(group.members)
             if condition:
-                color = f"{condition} ? {color} : -1"
-            yield f"{_STEP}divide({number}, {color}, rank); /* {c_comment(group.name)} */\n"
+                color = f"{condition} ? {color} : MPI_UNDEFINED"
+            yield divided(number, color, "rank", group.name)
 
     def _color(self, group: Group) -> str:
         division = group.division
@@ -438,34 +458,11 @@ def _least(number: Number) -> Number:
     return msgspec.structs.replace(number, factors={}, modulus=None)
 
 
-def predicted_times(told: ScalableSpecification, times: Times, text: str) -> str:
+def predicted_times(times: Times, text: str) -> str:
     """Return the part of a program with the predicted seconds of each line."""
-    points = 1 + _DOUBLINGS * _PER_DOUBLING
-    root = 2 ** (1 / _PER_DOUBLING)
-    found = times.values([root**k for k in range(points)])
-    rows = (f"    {{{', '.join(f'{x:.4g}' for x in row)}}},\n" for row in found.tolist())
-    values = {
-        "lines": str(told.lines),
-        "points": str(points),
-        "per_doubling": str(_PER_DOUBLING),
-        "root": repr(root),
-        "rows": "".join(rows),
-    }
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", value)
-    return text
-
-
-def _check(statements: str) -> str:
-    return (
-        "/* Return 0 if every formula has a value, or the exit status. */\n"
-        "static int check(void)\n{\n    long worst;\n" + statements
-        + "    PMPI_Allreduce(&wrong, &worst, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);\n"
-        "    if (worst && rank == 0)\n"
-        '        fprintf(stderr, "%ld processes (%ld x %ld x %ld): line %ld: %s\\n", p, x, y, z,\n'
-        "                (worst - 1) / REASONS, reasons[(worst - 1) % REASONS]);\n"
-        "    return worst ? 2 : 0;\n}\n"
-    )  # fmt: skip
+    found = times.values([2.0**k for k in range(1 + _DOUBLINGS)]).tolist()
+    rows = packed(item for row in found for item in braced(f"{x:.4g}" for x in row))
+    return filled(text, {"points": str(1 + _DOUBLINGS), "rows": rows})
 
 
 def _heading(told: ScalableSpecification) -> str:
@@ -482,14 +479,15 @@ def _heading(told: ScalableSpecification) -> str:
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
 
 
-def _end(told: ScalableSpecification, text: str, *, is_timed: bool) -> str:
+def _grid(told: ScalableSpecification) -> dict[str, str]:
+    """Return the parts of a program that choose or read the grid, by name."""
     n = told.dimensions
     sizes = ["a", "b", "c"][:n]
     falling = sizes if told.order is Order.DOWN else sizes[::-1]
     order = [
         f"    {axis} = {size};\n" for axis, size in zip(AXES, [*falling, "1", "1"], strict=False)
     ]
-    values = {
+    return {
         "even": _EVEN[n] if told.order is not None else "",
         "order": "".join(order),
         "has_rule": str(int(n == 1 or told.order is not None)),
@@ -497,9 +495,4 @@ def _end(told: ScalableSpecification, text: str, *, is_timed: bool) -> str:
         "given": ", ".join(f"&given[{k}]" for k in range(n)),
         "dimensions": str(n),
         "axes": ",".join("XYZ"[:n]),
-        "start_timers": f"{_STEP}start_timers();\n" * is_timed,
-        "print_times": f"{_STEP}print_times();\n" * is_timed,
     }
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", value)
-    return text

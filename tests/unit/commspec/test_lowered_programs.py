@@ -1,15 +1,16 @@
-"""Arguments of C programs: sizes times a factor, and messages in place of collectives."""
+"""C programs of changed specifications: other sizes, and messages in place of collectives."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import pytest
-from test_programs import c_command, counting, run_processes
+from test_programs import c_command, calls_of, counting, run_processes
 
 from communication import recorded, traced
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.c_program import c_source
+from cpmodel_commspec.operations import Traced
 from cpmodel_commspec.what_if import lowered, with_bytes
 
 __all__ = ["counting"]
@@ -54,66 +55,28 @@ def specification(folder, program, ranks):
     return specify(recorded(traced(folder / "trace", ranks, program)))
 
 
-def run(told, counting, folder, *arguments):
-    """Return totals and calls of each rank."""
-    folder.mkdir()
-    command = [*c_command(c_source(told), counting, folder), *arguments]
-    return run_processes(command, folder, told.processes)
-
-
-def messages(calls):
-    """Return the messages of each rank, in the order of their numbers."""
-    return [sorted(line for line in one if line.count(" ") > 1) for one in calls]
+def run(told, counting, folder):
+    """Return the calls of each rank: those of the program, and those of the specification."""
+    ranks = tuple(told.of_rank(rank) for rank in range(told.processes))
+    there = Traced("", 0, told.shapes, told.communicators, ranks, {})
+    _, calls = run_processes(c_command(c_source(told), counting, folder), folder, told.processes)
+    return calls, [calls_of(there, rank) for rank in range(told.processes)]
 
 
 @pytest.mark.parametrize("ranks", [4, 5])
 @pytest.mark.parametrize("chosen", [_AT_ONCE, _ROUND_BY_ROUND, _ROUND_THE_RING])
-def test_lowered_programs_send_the_messages_of_lowered_specifications(
+def test_lowered_programs_send_the_messages_of_their_specification(
     tmp_path, counting, chosen, ranks
 ):
-    told = specification(tmp_path, collectives, ranks)
-    arguments = [x for name in chosen for x in ("--lower", f"{name}={chosen[name]}")]
-    _, ours = run(told, counting, tmp_path / "program", *arguments)
-    _, theirs = run(lowered(told, chosen), counting, tmp_path / "specification")
-    assert messages(ours) == messages(theirs)
+    told = lowered(specification(tmp_path, collectives, ranks), chosen)
+    calls, expected = run(told, counting, tmp_path)
+    assert calls == expected
+    names = {line.split()[0].lower() for one in calls for line in one}
+    assert names.isdisjoint(f"mpi_{name}" for name in chosen)
 
 
-def test_all_to_all_can_be_messages_to_all_others(tmp_path, counting):
-    ranks = 4
-    told = specification(tmp_path, collectives, ranks)
-    _, calls = run(told, counting, tmp_path / "program", "--lower", "alltoall=p2p")
-    sends = [line for one in calls for line in one if line.startswith("MPI_Isend")]
-    assert len(sends) == ranks * (ranks - 1)
-    assert not any(line.startswith("MPI_Alltoall") for one in calls for line in one)
-
-
-@pytest.mark.parametrize("factor", ["0.1", "2.5", "100"])
-def test_scaled_programs_move_the_bytes_of_scaled_specifications(tmp_path, counting, factor):
-    told = specification(tmp_path, unequal, 4)
-    ours = run(told, counting, tmp_path / "program", "--scale-bytes", factor)
-    theirs = run(with_bytes(told, Fraction(factor)), counting, tmp_path / "specification")
-    assert ours == theirs
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--scale-bytes", "1e9"), "2 GiB"),
-        (("--scale-bytes", "nan"), "--scale-bytes needs"),
-        (("--scale-bytes", "-1"), "--scale-bytes needs"),
-        (("--lower", "alltoall=magic"), "alltoall=p2p"),
-        (("--lower",), "--lower needs"),
-    ],
-)
-def test_bad_arguments_end_the_program(tmp_path, counting, arguments, words):
-    told = specification(tmp_path, collectives, 4)
-    binary, *_ = c_command(c_source(told), counting, tmp_path)
-    with pytest.raises(AssertionError, match=words):
-        run_processes([binary, *arguments], tmp_path, 4)
-
-
-def test_programs_without_sizes_or_collectives_lack_these_arguments(tmp_path):
-    told = specification(tmp_path, lambda rank: rank.handle("MPI_Comm_dup"), 2)
-    source = c_source(told)
-    assert "--scale-bytes" not in source
-    assert "--lower" not in source
+@pytest.mark.parametrize("factor", ["0.1", "100"])
+def test_scaled_programs_move_the_bytes_of_their_specification(tmp_path, counting, factor):
+    told = with_bytes(specification(tmp_path, unequal, 4), Fraction(factor))
+    calls, expected = run(told, counting, tmp_path)
+    assert calls == expected

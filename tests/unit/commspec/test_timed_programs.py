@@ -174,26 +174,33 @@ def test_ranks_with_common_rounds_have_them_together(smpi, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--scale-compute"], "--scale-compute needs a factor from 0 to 1e9"),
-        (["--scale-compute", "-1"], "--scale-compute needs a factor from 0 to 1e9"),
-        (["--scale-compute", "nan"], "--scale-compute needs a factor from 0 to 1e9"),
-        (["--scale-compute", "2x"], "--scale-compute needs a factor from 0 to 1e9"),
-        (["--scale-compute", "1e99"], "--scale-compute needs a factor from 0 to 1e9"),
-        (
-            ["--scale-compute", "1", "--fast"],
-            "no option --fast: the options are --scale-compute --scale-bytes --lower",
-        ),
-        (["2"], "no option 2: the options are --scale-compute --scale-bytes --lower"),
-    ],
-)
-def test_wrong_arguments_end_all_ranks(mpi, tmp_path, arguments, words):
+    "arguments",
+    [["--scale-compute"], *(["--scale-compute", x] for x in ("-1", "nan", "2x", "", "1e99")),
+     ["--scale-compute", "1", "--fast"], ["2"]],
+)  # fmt: skip
+def test_wrong_arguments_end_all_ranks(mpi, tmp_path, arguments):
     program = c_source(specify(recorded(traced(tmp_path / "trace", 3, rounds))))
     done = mpi.run(program, 3, *arguments)
     assert done.returncode == 2
+    words = "the only option is --scale-compute, from 0 to 1e9"
     assert done.stderr.splitlines()[0] == words
     assert done.stdout == "" or "run time" not in done.stdout
+
+
+def test_means_keep_the_difference_of_ranks_and_not_that_of_rounds(smpi, tmp_path):
+    def program(rank):
+        for k in range(40):
+            rank.compute(1_000_000 + 400_000 * ((k + rank.rank) % 2) + 500_000 * (rank.rank == 2))
+            rank.collective("barrier", 0, 0)
+
+    told = specify(recorded(traced(tmp_path / "trace", 4, program)))
+    program = c_source(told, "mean")
+    assert "rank == 2 ? " in program
+    rows, (_, seconds) = smpi.times(program, 4)
+    for _, of_trace, of_program, _, _ in rows.values():
+        assert of_program == pytest.approx(of_trace, abs=4e-6)
+    assert rows["all lines"][1] == pytest.approx(40 * (1.2e-3 + 0.5e-3 / 4), rel=1e-3)
+    assert seconds == pytest.approx(40 * 1.7e-3, rel=1e-3)
 
 
 def test_programs_of_all_kinds_can_be_simulated(smpi, all_kinds):
