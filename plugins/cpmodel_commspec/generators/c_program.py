@@ -15,7 +15,7 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share, levels
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.generators.functions import STARTED_SENDS, Functions
+from cpmodel_commspec.generators.functions import PROMPT, STARTED_SENDS, Functions
 from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Options
 from cpmodel_commspec.generators.statements import (
     Statements,
@@ -34,7 +34,7 @@ _NOTICED = 0.02
 """Share of the computation of a rank; ranks whose times in a line differ by less have one mean."""
 _SHORT = 30
 """Characters of a condition that is in a line; others are in a table."""
-_LETTERS = f"{ascii_lowercase}-"  # the last one is for ranks without the line
+_LETTERS = f"{ascii_lowercase}."  # the last one is for ranks without the line
 _STEP = "    "
 
 
@@ -198,20 +198,19 @@ _COLLECTIVES = {
 }
 """Parameters, and arguments before the communicator."""
 
-_DIRECT = {
-    "MPI_Wait": "MPI_Wait(&requests[0], MPI_STATUS_IGNORE);",
-    "MPI_Waitall": "MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);",
-    "MPI_Waitany": "MPI_Waitany(n, requests, indices, MPI_STATUS_IGNORE);",
+_ALL, _SOME = "n_taken, requests, ", "indices, MPI_STATUSES_IGNORE"
+_CALLS = {
+    "MPI_Wait": "requests, MPI_STATUS_IGNORE",
+    "MPI_Waitall": f"{_ALL}MPI_STATUSES_IGNORE",
+    "MPI_Waitany": f"{_ALL}indices, MPI_STATUS_IGNORE",
+    "MPI_Waitsome": f"{_ALL}&count, {_SOME}",
+    "MPI_Test": "requests, &count, MPI_STATUS_IGNORE",
+    "MPI_Testall": f"{_ALL}&count, MPI_STATUSES_IGNORE",
+    "MPI_Testany": f"{_ALL}indices, &count, MPI_STATUS_IGNORE",
+    "MPI_Testsome": f"{_ALL}&count, {_SOME}",
 }
-"""Calls that wait until operations are complete."""
+"""Arguments of calls that wait until operations are complete."""
 
-_PROMPT = {
-    "MPI_Waitsome": "MPI_Waitsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
-    "MPI_Test": "MPI_Test(&requests[0], &count, MPI_STATUS_IGNORE);",
-    "MPI_Testall": "MPI_Testall(n, requests, &count, MPI_STATUSES_IGNORE);",
-    "MPI_Testany": "MPI_Testany(n, requests, indices, &count, MPI_STATUS_IGNORE);",
-    "MPI_Testsome": "MPI_Testsome(n, requests, &count, indices, MPI_STATUSES_IGNORE);",
-}
 _MARK = "//// "
 _IN_PLACE, _STARTED = "_in_place", "start_"
 
@@ -249,12 +248,12 @@ class CFunctions(Functions):
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
         """Return the call of a function that waits."""
         name = function[4:].lower()
-        needs = ("take", "until_complete") if function in _PROMPT else ("take",)
-        self.add(name, _wait(name, function), needs)
-        if not kind:
-            return self.call(name, str(len(places)), self.array(places or (0,)))
-        self.add(f"{name}_of", _wait_of(name), (name, "places_of"))
-        return self.call(f"{name}_of", kind)
+        self.add(name, _wait(name, function), ("until_complete",) * (function in PROMPT))
+        if kind:
+            chosen = self.call("all_of", kind)
+        else:
+            chosen = self.call("take", str(len(places)), self.array(places or (0,)))
+        return self.call(name, chosen.removesuffix(";"))
 
     def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
         """Return the call of a function that sends."""
@@ -276,21 +275,12 @@ class CFunctions(Functions):
 
 
 def _wait(name: str, function: str) -> str:
-    is_prompt = function in _PROMPT
-    call = _PROMPT[function] if is_prompt else _DIRECT[function]
+    call = _CALLS[function]
     return (
-        f"static void {name}(int n, const int *chosen)\n{{\n"
+        f"static void {name}(MPI_Request *requests)\n{{\n"
         + "    int count;\n" * ("&count" in call)
-        + "    MPI_Request *requests = take(n, chosen);\n"
-        + "    until_complete(n, requests);\n" * is_prompt
-        + f"    {call}\n    release(requests);\n}}\n"
-    )
-
-
-def _wait_of(name: str) -> str:
-    return (
-        f"static void {name}_of(int kind)\n{{\n    int *chosen = places_of(kind);\n"
-        f"    {name}(n_places, chosen);\n    free(chosen);\n}}\n"
+        + "    until_complete(requests);\n" * (function in PROMPT)
+        + f"    {function}({call});\n    release(requests);\n}}\n"
     )
 
 

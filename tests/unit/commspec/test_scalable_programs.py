@@ -111,6 +111,7 @@ def test_a_program_computes_as_long_as_the_models_predict(tmp_path):
             env={**os.environ, **AS_ANYBODY, "TMPDIR": "/tmp"},  # noqa: S108
         )
         rows = [line.split() for line in done.stdout.splitlines()]
-        [(_, predicted, computed)] = [row for row in rows if row[0] == "2"]
-        assert float(predicted) == pytest.approx(3 * factor * 16e-3 / 2, rel=0.01)
-        assert float(computed) >= 0.99 * float(predicted)
+        [(_, call, predicted, computed, *_)] = [row for row in rows if row[0] == "2"]
+        assert call == "MPI_Allreduce"
+        assert float(predicted) == pytest.approx(3 * 16e-3 / 2, rel=0.01)
+        assert float(computed) >= 0.99 * factor * float(predicted)

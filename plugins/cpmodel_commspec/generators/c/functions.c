@@ -166,25 +166,24 @@ static void release(MPI_Request *requests)
     free(indices);
     free(requests);
 }
-//// until_complete
+//// until_complete: take
 /* Wait without a call that counts, so that one call of the run's function completes them all. */
-static void until_complete(int n, MPI_Request *requests)
+static void until_complete(MPI_Request *requests)
 {
-    for (int k = 0, done = 0; k < n; k += done)
+    for (int k = 0, done = 0; k < n_taken; k += done)
         PMPI_Request_get_status(requests[k], &done, MPI_STATUS_IGNORE);
 }
-//// places_of: started
-/* The places of all sends, of all receives, or of all operations, which is -1. */
-static int n_places;
-
-static int *places_of(int kind)
+//// all_of: take
+/* Take all sends, all receives, or all operations, which is -1. */
+static MPI_Request *all_of(int kind)
 {
-    int *found = malloc(((size_t)n_started + 1) * sizeof *found);
-    n_places = 0;
+    int n = 0, *found = malloc(((size_t)n_started + 1) * sizeof *found);
     for (int k = 0; k < n_started; k++)
         if (kind < 0 || started[k].kind == (enum kind)kind)
-            found[n_places++] = k;
-    return found;
+            found[n++] = k;
+    MPI_Request *requests = take(n, found);
+    free(found);
+    return requests;
 }
 //// attach
 /* Room for buffered sends, each of which rounds its size up. */
