@@ -21,7 +21,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from callpath_modeler.analysis.uncertain import Band
-from callpath_modeler.arrays import FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre as centre_of
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
@@ -235,9 +235,20 @@ class Measured:
 
     def point(self, target: float) -> int | None:
         """Return the index of the point at a target; None = it was not run, so models predict."""
+        return self._points.get(target)
+
+    @cached_property
+    def _points(self) -> dict[float, int]:
+        """Index of each point that was run, by its scale."""
         fitted = self.fitted
-        found = np.flatnonzero(fitted.points == target)
-        return int(found[0]) if len(found) and fitted.held == fitted.measured_at else None
+        if fitted.held != fitted.measured_at:
+            return {}
+        return {scale: k for k, scale in enumerate(fitted.points.tolist())}
+
+    @cached_property
+    def occurs(self) -> BoolArray:
+        """True where a call path occurs, [call paths, K]."""
+        return np.asarray(~np.isnan(self.fitted.measured))
 
     def repetitions(self, point: int) -> int:
         """Return the number of runs of a point."""

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -66,7 +67,7 @@ class DeviationMatch(IntEnum):
     EXACT = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeviationLimits:
     """Limits of a growth, which are themselves allowed.
 
@@ -88,6 +89,14 @@ class DeviationLimits:
         """Check that some growth lies within the limits."""
         if self.low is not None and self.high is not None and self.high < self.low:
             raise ValueError(f"no growth is above {self.low} and below {self.high}")
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.low, self.high))
+
+    def __hash__(self) -> int:
+        # A file has up to 10^5 growth limits, few of which differ; fractions are slow to hash.
+        return self._hash
 
     def side(self, growth: Growth) -> int:
         """Return -1 for a growth below the limits, 1 above, 0 within."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -42,6 +42,8 @@ The time for compiling expansions grows with the square of a beginning that all 
 """
 
 _SPECIAL = re.compile(r"[*?]|\{[^{},]*,[^{}]*\}")
+_UNPLAIN = re.compile(r"[*?{}~@\\]|->|^/|/$|//")
+"""Signs of patterns that are no names from the root."""
 _BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
 
 
@@ -127,7 +129,7 @@ _QUALIFIERS = frozenset({"const", "volatile", "noexcept", "&", "&&"})
 class Patterns:
     """Index of the names of a call tree, for any number of patterns.
 
-    The last five attributes are caches.
+    The last six attributes are caches.
 
     Attributes
     ----------
@@ -141,6 +143,7 @@ class Patterns:
     steps : position in `reached` after a segment, by the position before it and the segment
     reached : call paths that a sequence of plain segments names from the root, ascending; the first
         entry holds the callers of the first segment
+    found : call paths of patterns that `prepare` has searched
     """
 
     tree: CallTree
@@ -152,6 +155,7 @@ class Patterns:
     meant: dict[str, str] = field(default_factory=dict)
     steps: dict[tuple[int, str], int] = field(default_factory=dict)
     reached: list[IntArray] = field(default_factory=list)
+    found: dict[str, IntArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: CallTree) -> Patterns:
@@ -184,6 +188,8 @@ class Patterns:
         UsageError
             If the pattern is malformed.
         """
+        if pattern in self.found:
+            return self.found[pattern]
         if pattern.startswith("@"):
             return self._with_id(pattern[1:])
         segments = _segments(pattern)
@@ -191,6 +197,51 @@ class Patterns:
         if not len(found) and segments[0] != _ANY:
             found = self._spelling([_ANY, *segments])
         return found
+
+    def prepare(self, patterns: Iterable[str]) -> None:
+        """Search many patterns together, so that `rows` returns them at once.
+
+        A file has up to 10^5 call paths from the root, which share their callers. Each caller is
+        searched once, and all call paths of a depth are searched in one array. Patterns with
+        special characters, or of call paths that share names, are left to `rows`.
+        """
+        levels: list[list[tuple[str, str, str]]] = []
+        for pattern in patterns:
+            path = "" if pattern in self.found or _UNPLAIN.search(pattern) else pattern
+            while path and path not in self.found:
+                caller, _, name = path.rpartition("/")
+                depth = path.count("/")
+                levels += [[] for _ in range(len(levels), depth + 1)]
+                levels[depth].append((path, caller, name))
+                self.found[path] = self._begins[:0]
+                path = caller
+        for depth, level in enumerate(levels):
+            self._search(level, is_first=not depth)
+        every = [path for level in levels for path, _, _ in level]
+        for path in every:
+            if not len(self.found[path]):
+                del self.found[path]
+
+    def _search(self, level: Sequence[tuple[str, str, str]], *, is_first: bool) -> None:
+        """Search call paths of one depth whose callers were searched."""
+        wanted, numbers = [], []
+        for path, caller, name in level:
+            rows = self._begins if is_first else self.found[caller]
+            places = self.plain.get(name, ())
+            if len(rows) == 1 == len(places):
+                wanted.append(path)
+                numbers.append((int(rows[0]) + 1) * len(self.spelled) + places[0])
+            elif len(rows) and places:
+                found = self._called(rows, places)
+                found.sort()
+                found.flags.writeable = False
+                self.found[path] = found
+        known, order = self._callees
+        begin, end = (
+            known.searchsorted(np.array(numbers, np.int64), side).tolist() for side in _SIDES
+        )
+        for path, first, last in zip(wanted, begin, end, strict=True):
+            self.found[path] = order[first:last]
 
     def _spelling(self, segments: Sequence[str]) -> IntArray:
         """Return the call paths that segments name from the root."""
@@ -218,6 +269,7 @@ class Patterns:
         """Numbers of the pairs (caller, name), ascending, and the call path of each pair."""
         number = (self.tree.parent + np.int64(1)) * len(self.spelled) + self.name
         order = np.argsort(number, kind="stable")
+        order.flags.writeable = False
         return number[order], order
 
     @cached_property

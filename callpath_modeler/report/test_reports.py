@@ -13,7 +13,6 @@ from rich.text import Text
 
 from callpath_modeler.analysis.expectations.check_result import (
     Check,
-    Judgement,
     Outcome,
     Status,
     details,
@@ -29,6 +28,7 @@ from callpath_modeler.units import as_option, setting_text
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
+    from callpath_modeler.fitted import Fitted
 
 
 _WORD = 8
@@ -136,10 +136,10 @@ def _worst(outcome: Outcome) -> str:
 
 def last_line(check: Check) -> str:
     """Return the summary line: counts of results, and the scale and confidence of the check."""
-    judged = {(o.fitted, j.target): (o, j) for o in check.outcomes for j in o.judgements}
+    judged = dict.fromkeys((o.fitted, target) for o in check.outcomes for target in o.targets)
     # Growth has no target of its own, so the target of the values describes it as well.
-    finite = [each for (_, target), each in judged.items() if target is not None]
-    targets = dict.fromkeys(setting_text(_where(*each)) for each in finite or judged.values())
+    finite = [each for each in judged if each[1] is not None]
+    targets = dict.fromkeys(setting_text(_where(*each)) for each in finite or judged)
     confidences = sorted({outcome.expectation.confidence for outcome in check.outcomes})
     at = " and ".join(target for target in targets if target)
     sure = " and ".join(f"{100 * confidence:g}" for confidence in confidences)
@@ -147,11 +147,9 @@ def last_line(check: Check) -> str:
     return f"{check.summary()} — {', '.join(words)}"
 
 
-def _where(outcome: Outcome, judgement: Judgement | None) -> dict[str, float]:
+def _where(fitted: Fitted, target: float | None) -> dict[str, float]:
     """Return the parameters of a judgement; for growth, the parameters that are held constant."""
-    if judgement is None or judgement.target is None:
-        return {**outcome.fitted.held}
-    return outcome.fitted.at(judgement.target)
+    return {**fitted.held} if target is None else fitted.at(target)
 
 
 def check_table(check: Check, findings: Sequence[Finding] = ()) -> Table:
@@ -179,6 +177,7 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
     value, low, high = found or (None,) * 3
     crossing = None if decisive is None else decisive.crossing
     growth = decisive.growths[0] if decisive is not None and decisive.growths else None
+    target = None if decisive is None else decisive.target
     return {
         "name": outcome.name,
         "status": str(outcome.status),
@@ -204,8 +203,8 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "high": high,
         "unit": None if decisive is None else decisive.unit or None,
         "parameter": outcome.fitted.parameter,
-        "target": None if decisive is None else decisive.target,
-        "at": as_option(_where(outcome, decisive)) or None,
+        "target": target,
+        "at": as_option(_where(outcome.fitted, target)) or None,
         "broken_from": None if crossing is None else crossing.likely,
         "surely_broken_from": None if crossing is None else crossing.surely,
         "deciding_run": None if decisive is None else decisive.decides,

@@ -345,7 +345,10 @@ def _large_number(data: object) -> Place | None:
     while rest:
         place, value = rest.pop()
         if isinstance(value, dict):
-            rest += [((*place, key), inner) for key, inner in value.items()]
+            # Most values are texts, and a place is made for each value that is looked at.
+            rest += [
+                ((*place, key), inner) for key, inner in value.items() if not isinstance(inner, str)
+            ]
         elif isinstance(value, list):
             rest += [((*place, k), inner) for k, inner in enumerate(value)]
         elif isinstance(value, int) and value.bit_length() > _BITS:

@@ -213,9 +213,16 @@ class BoundCheck:
         return cls(sides, measured, unmodelled, sides.broken, kept)
 
     @cached_property
-    def is_open(self) -> BoolArray:
+    def is_broken(self) -> list[bool]:
+        """True if the bound is broken, [n]."""
+        broken: list[bool] = self.broken.tolist()
+        return broken
+
+    @cached_property
+    def is_open(self) -> list[bool]:
         """True if the data do not decide, [n]."""
-        return ~(self.broken | self.kept)
+        undecided: list[bool] = (~(self.broken | self.kept)).tolist()
+        return undecided
 
     @cached_property
     def rows(self) -> list[tuple[Total, Total, float, bool]]:
@@ -350,20 +357,25 @@ def _concluded(
     unit: str,
 ) -> Judgement:
     """Return the judgement of subjects from results in which they have some places."""
-    broken, unsure, worst = compared.broken[places], compared.is_open[places], 0
+    its: list[int] = places.tolist()
+    broken, unsure, worst = (
+        [compared.is_broken[k] for k in its],
+        [compared.is_open[k] for k in its],
+        0,
+    )
     is_value = isinstance(criterion, Bound) and criterion.kind is CriterionKind.VALUE
     if len(subjects) > 1:
         far = np.nan_to_num(compared.sides.beyond.value[places], nan=-np.inf)
-        worst = int(np.lexsort((far, unsure, broken))[-1])
-    verdict = Verdict.BROKEN if broken.any() else Verdict.UNSURE if unsure.any() else Verdict.KEPT
-    found, expected, unmodelled, measured = compared.rows[places[worst]]
+        worst = int(np.lexsort((far, np.array(unsure), np.array(broken)))[-1])
+    verdict = Verdict.BROKEN if any(broken) else Verdict.UNSURE if any(unsure) else Verdict.KEPT
+    found, expected, unmodelled, measured = compared.rows[its[worst]]
     return Judgement(
         criterion,
         verdict,
         subjects.row(worst),
         judged=len(subjects),
-        broken=int(broken.sum()),
-        unsure=int(unsure.sum()),
+        broken=sum(broken),
+        unsure=sum(unsure),
         unmodelled=unmodelled,
         measured=measured,
         found=found,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-import numpy as np
+from typing import overload
 
 from callpath_modeler.analysis.expectations.expectation import (
     Bound,
@@ -18,7 +17,7 @@ from callpath_modeler.analysis.expectations.expectation import (
     RuleText,
 )
 from callpath_modeler.analysis.uncertain import basis_of
-from callpath_modeler.arrays import BoolArray, IntArray
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -95,15 +94,16 @@ class SubjectVerdicts:
     """
 
     rows: IntArray | None
-    broken: BoolArray
-    unsure: BoolArray
+    broken: Sequence[bool]
+    unsure: Sequence[bool]
 
     def verdicts(self) -> list[tuple[int | None, Verdict]]:
         """Return each subject with its verdict; None = the whole program."""
         rows = [None] if self.rows is None else self.rows.tolist()
-        words = np.where(self.broken, 2, np.where(self.unsure, 1, 0)).tolist()
-        known = (Verdict.KEPT, Verdict.UNSURE, Verdict.BROKEN)
-        return [(row, known[word]) for row, word in zip(rows, words, strict=True)]
+        return [
+            (row, Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT)
+            for row, broken, unsure in zip(rows, self.broken, self.unsure, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,35 @@ class Judgement:
         return basis_of(self.measured)
 
 
+@dataclass(eq=False, slots=True)
+class KeptJudgements(Sequence[Judgement]):
+    """Judgements on criteria that are met, made when their reasons are first read.
+
+    A table lists few of the 10^5 outcomes that pass.
+
+    Attributes
+    ----------
+    targets : scale of each evaluation; None = at infinity
+    judge : function that returns the judgements
+    """
+
+    targets: tuple[float | None, ...]
+    judge: Callable[[], tuple[Judgement, ...]]
+    _made: tuple[Judgement, ...] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Judgement: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Judgement]: ...
+    def __getitem__(self, index: int | slice) -> Judgement | Sequence[Judgement]:
+        if self._made is None:
+            self._made = self.judge()
+        return self._made[index]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
 def verdict_of(expectation: Expectation, matched: int, judgements: Sequence[Judgement]) -> Verdict:
     """Return the verdict on all criteria of an expectation that selects some call paths."""
     verdicts = {judgement.verdict for judgement in judgements}
@@ -200,7 +229,7 @@ class Outcome:
     line: int
     status: Status
     matched: int
-    judgements: tuple[Judgement, ...]
+    judgements: Sequence[Judgement]
     missing: str = ""
     meant: str = ""
 
@@ -232,6 +261,13 @@ class Outcome:
     def verdict(self) -> Verdict:
         """The verdict on all criteria."""
         return verdict_of(self.expectation, self.matched, self.judgements)
+
+    @property
+    def targets(self) -> tuple[float | None, ...]:
+        """Scale of the evaluation of each criterion; None = at infinity."""
+        if isinstance(self.judgements, KeptJudgements):
+            return self.judgements.targets
+        return tuple(judgement.target for judgement in self.judgements)
 
     @property
     def decisive(self) -> Judgement | None:

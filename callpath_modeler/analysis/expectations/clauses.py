@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeGuard, TypeVar
 
@@ -127,6 +127,9 @@ class _Reader:
     def __init__(self, written: TomlFile[Document]) -> None:
         self._written = written
         self._defaults = written.document.defaults
+        # Targets know their lines: they are read where they stand.
+        stated = ((key, getattr(self._defaults, key)) for key in Defaults.__struct_fields__)
+        self._stated = [each for each in stated if each[0] != "target" and each[1] is not None]
         self._named: list[str] = []
         self._limits: dict[tuple[str, str | None, tuple[str, ...]], GrowthLimit] = {}
         of_file = self._setting(("target",), written.document.target)
@@ -165,24 +168,27 @@ class _Reader:
         at_least = 1 if entry.at_least is None else entry.at_least
         if at_least < 0:
             self._refuse(place, "at_least", f"at_least = {at_least} is below zero")
-        subject = callpath or WHOLE
-        subject += f", {stated.metric}" if stated.metric else ""
-        expected = ", ".join(_phrase(one) for one in criteria)
-        return self._judged_as(
-            Expectation(
-                name=(entry.name or "").strip() or f"{subject}: {expected}",
-                place=place,
-                criteria=criteria,
-                callpath=callpath,
-                others=entry.others,
-                at_least=at_least,
-                control=entry.control,
-                xfail=entry.xfail,
-                note=entry.note,
-                source=entry.source,
-            ),
-            entry,
-            target,
+        name = (entry.name or "").strip()
+        if not name:
+            subject = callpath or WHOLE
+            subject += f", {stated.metric}" if stated.metric else ""
+            name = f"{subject}: {', '.join(_phrase(one) for one in criteria)}"
+        return Expectation(
+            name=name,
+            place=place,
+            criteria=criteria,
+            callpath=callpath,
+            others=entry.others,
+            inclusive=bool(entry.inclusive),
+            metric=entry.metric,
+            target=target,
+            at_least=at_least,
+            confidence=self._confidence(entry, place),
+            unsure=entry.unsure or "warn",
+            control=entry.control,
+            xfail=entry.xfail,
+            note=entry.note,
+            source=entry.source,
         )
 
     def rule(self, number: int) -> Expectation:
@@ -190,47 +196,34 @@ class _Reader:
         place: Place = ("rule", number)
         entry = self._with_defaults(self._written.document.rule[number])
         comparison = self._comparison(entry.rule, (*place, "rule"))
-        return self._judged_as(
-            Expectation(
-                name=(entry.name or "").strip() or comparison.text,
-                place=place,
-                criteria=(RuleText(comparison),),
-                control=entry.control,
-                xfail=entry.xfail,
-                note=entry.note,
-                source=entry.source,
-            ),
-            entry,
-            self._setting((*place, "target"), entry.target) or self._target,
+        target = self._setting((*place, "target"), entry.target) or self._target
+        return Expectation(
+            name=(entry.name or "").strip() or comparison.text,
+            place=place,
+            criteria=(RuleText(comparison),),
+            inclusive=bool(entry.inclusive),
+            metric=entry.metric,
+            target=target,
+            confidence=self._confidence(entry, place),
+            unsure=entry.unsure or "warn",
+            control=entry.control,
+            xfail=entry.xfail,
+            note=entry.note,
+            source=entry.source,
         )
 
     def _with_defaults(self, entry: _AnyEntry) -> _AnyEntry:
         """Return an entry with the defaults of the file for its missing keys."""
-        missing = {
-            key: getattr(self._defaults, key)
-            for key in Defaults.__struct_fields__
-            # Targets know their lines: they are read where they stand.
-            if key != "target" and getattr(entry, key, "") is None
-        }
-        return msgspec.structs.replace(entry, **missing)
+        missing = {key: value for key, value in self._stated if getattr(entry, key, "") is None}
+        return msgspec.structs.replace(entry, **missing) if missing else entry
 
-    def _judged_as(
-        self, expectation: Expectation, entry: JudgementSettings, target: Mapping[str, float]
-    ) -> Expectation:
-        """Return an expectation with the options of its evaluation."""
-        place = expectation.place
+    def _confidence(self, entry: JudgementSettings, place: Place) -> float:
+        """Return the confidence of an entry."""
         confidence = CONFIDENCE if entry.confidence is None else entry.confidence
         if not _LEAST_CONFIDENCE <= confidence < 1:
             message = f"confidence {confidence:g} is no probability from 0.5 to below 1"
             self._refuse(place, "confidence", message)
-        return replace(
-            expectation,
-            inclusive=bool(entry.inclusive),
-            metric=entry.metric,
-            target=target,
-            confidence=confidence,
-            unsure=entry.unsure or "warn",
-        )
+        return confidence
 
     def _refuse(self, place: Place, key: str, message: str) -> NoReturn:
         """Raise an error at the value of a key, which may belong to the defaults."""

@@ -174,9 +174,29 @@ class GrowthCheck:
         return doubtful
 
     @cached_property
-    def is_open(self) -> BoolArray:
+    def is_broken(self) -> list[bool]:
+        """True if the limit is broken, [n]."""
+        broken: list[bool] = self.verdicts.broken.tolist()
+        return broken
+
+    @cached_property
+    def is_open(self) -> list[bool]:
         """True if the data do not decide, [n]."""
-        return ~(self.verdicts.kept | self.verdicts.broken)
+        undecided: list[bool] = (~(self.verdicts.kept | self.verdicts.broken)).tolist()
+        return undecided
+
+    def is_kept(self, places: IntArray, confidence: float) -> list[bool]:
+        """Return whether the limit is met by each subject alone, as `judge_growth` says."""
+        within, doubtful = self.verdicts.within[places], self.verdicts.outside | self.disagrees
+        met = (1 - within <= 1 - confidence) & ~doubtful[places] & ~self.verdicts.broken[places]
+        kept: list[bool] = met.tolist()
+        return kept
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """The growth to state, [n]; -1 = no model."""
+        ranks: list[int] = self.growth.rank.tolist()
+        return ranks
 
     @cached_property
     def _in_order(self) -> tuple[IntArray, list[int]]:
@@ -209,25 +229,26 @@ def judge_growth(
     check : models compared with the limit, those of these subjects among them
     places : their places in it
     """
-    its = places.tolist()
+    its: list[int] = places.tolist()
     known = [check.within[k] == check.within[k] for k in its]
     beyond = [
         1 - check.within[k] if is_known else 1.0 for k, is_known in zip(its, known, strict=True)
     ]
-    surely_out, open_ = check.verdicts.broken[places], check.is_open[places]
+    surely_out, open_ = [check.is_broken[k] for k in its], [check.is_open[k] for k in its]
     within = all(known) and not any(check.is_doubtful[k] for k in its)
     kept = within and sum(beyond) <= (1 - confidence) * len(subjects)
-    broken, unsure = surely_out.any(), not kept
-    verdict = Verdict.BROKEN if broken else Verdict.UNSURE if unsure else Verdict.KEPT
+    verdict = Verdict.BROKEN if any(surely_out) else Verdict.KEPT if kept else Verdict.UNSURE
     growths, worst = check.models.shapes.growths, 0
     if len(subjects) > 1:
         fastest = check.growth.table[places] @ np.arange(len(growths))
-        worst = int(np.lexsort((fastest, np.array(beyond), open_, surely_out))[-1])
+        worst = int(
+            np.lexsort((fastest, np.array(beyond), np.array(open_), np.array(surely_out)))[-1]
+        )
     named, probability = list[int](), check.growth.table[its[worst]]
     if known[worst]:
         named = check.probable_growths(its[worst])
         # Rankings show the growth of the model, which need not be the most probable one.
-        own = int(check.growth.rank[its[worst]])
+        own = check.ranks[its[worst]]
         if verdict is not Verdict.BROKEN or limit.limits.side(growths[own]):
             named = [own, *(each for each in named if each != own)]
     decides, place = None, its[worst]
@@ -241,8 +262,8 @@ def judge_growth(
         verdict,
         subjects.row(worst),
         judged=len(subjects),
-        broken=int(surely_out.sum()),
-        unsure=int(open_.sum()),
+        broken=sum(surely_out),
+        unsure=sum(open_),
         unmodelled=float(not known[worst]),
         outside=bool(check.verdicts.outside[place]),
         growths=tuple((growths[k], float(probability[k])) for k in named),
@@ -306,6 +327,7 @@ def growth_ideal(
         If a pattern of the file is malformed.
     """
     written, patterns = expectations.written, Patterns.of(tree)
+    patterns.prepare([one.callpath or "" for one in expectations.expectations])
 
     def rows_of(one: Expectation) -> IntArray:
         try:
@@ -546,6 +568,7 @@ def patterns_of(patterns: Patterns, rows: Sequence[int]) -> list[str]:
     """Return a pattern for each call path: with short names, with full names, or its id."""
     tree = patterns.tree
     brief = tree.paths(rows, lambda name: escape(short_name(name)))
+    patterns.prepare(brief)
     # Names may hold what patterns give a meaning, or what no file in UTF-8 can hold.
     return [
         next(

@@ -12,10 +12,12 @@ and of the whole program need models of sums, which are made together as well.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,6 +33,7 @@ from callpath_modeler.analysis.expectations.bounds import (
 )
 from callpath_modeler.analysis.expectations.check_result import (
     Judgement,
+    KeptJudgements,
     Outcome,
     Verdict,
     status_of,
@@ -108,11 +111,20 @@ _Number = tuple[_About, CriterionKind, float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BatchResults:
-    """Results of many criteria, with the places of the subjects of each."""
+    """Results of many criteria, with the places of the subjects of each.
+
+    Attributes
+    ----------
+    growths : models compared with growth limits
+    numbers : numbers of subjects, which bounds limit
+    bounds : bounds of one subject each, compared
+    kept : criteria of one subject each that are met
+    """
 
     growths: dict[CriterionQuery, tuple[GrowthCheck, IntArray]] = field(default_factory=dict)
     numbers: dict[CriterionQuery, tuple[Bounded, IntArray]] = field(default_factory=dict)
     bounds: dict[CriterionQuery, tuple[BoundCheck, IntArray]] = field(default_factory=dict)
+    kept: set[CriterionQuery] = field(default_factory=set)
 
     def growth(self, question: CriterionQuery) -> tuple[GrowthCheck, IntArray]:
         """Return models compared with a limit, and the places of the subjects among them."""
@@ -156,11 +168,18 @@ def evaluate_batched(
     for limited, group in limits.items():
         every, (_, limit, confidence) = subjects_of[limited], limited
         check = GrowthCheck.of(every, sums_of(every.measured).of_subjects(every), limit, confidence)
-        results.growths.update((each, (check, _places(every, each))) for each in group)
+        places = _places(every, group)
+        results.growths.update(
+            (each, (check, its)) for each, its in zip(group, places, strict=True)
+        )
+        single = [k for k, its in enumerate(places) if len(its) == 1]
+        if single:
+            is_kept = check.is_kept(np.concatenate([places[k] for k in single]), confidence)
+            results.kept.update(group[k] for k, its in zip(single, is_kept, strict=True) if its)
     for (_, kind, target, confidence), group in numbers.items():
         every = _all(group)
         number = Bounded.of(every, kind, target, confidence)
-        places = [_places(every, each) for each in group]
+        places = _places(every, group)
         results.numbers.update(
             (each, (number, its)) for each, its in zip(group, places, strict=True)
         )
@@ -181,8 +200,11 @@ def _compare_singles(
     bounds = [each.criterion for each in (group[k] for k in single)]
     chosen = number.take(np.concatenate([places[k] for k in single]))
     compared = chosen.compared([each for each in bounds if isinstance(each, Bound)])
+    its = np.arange(len(single))
     for place, k in enumerate(single):
-        results.bounds[group[k]] = compared, np.array([place])
+        results.bounds[group[k]] = compared, its[place : place + 1]
+    is_kept = (compared.kept & ~compared.broken).tolist()
+    results.kept.update(group[k] for k, kept in zip(single, is_kept, strict=True) if kept)
 
 
 def _all(group: Sequence[CriterionQuery]) -> Subjects:
@@ -192,12 +214,14 @@ def _all(group: Sequence[CriterionQuery]) -> Subjects:
     return replace(first, rows=np.unique(np.concatenate(rows))) if rows else first
 
 
-def _places(every: Subjects, question: CriterionQuery) -> IntArray:
-    """Return the places of the subjects of a criterion among those of all."""
-    rows = question.subjects.rows
-    if every.rows is None or rows is None:
-        return np.zeros(1, np.intp)
-    return np.searchsorted(every.rows, rows)
+def _places(every: Subjects, group: Sequence[CriterionQuery]) -> list[IntArray]:
+    """Return the places of the subjects of each criterion among those of all."""
+    rows = [each.subjects.rows for each in group if each.subjects.rows is not None]
+    if every.rows is None or len(rows) < len(group):
+        return [np.zeros(1, np.intp) for _ in group]
+    places = np.searchsorted(every.rows, np.concatenate(rows))
+    ends = [0, *accumulate(map(len, rows))]
+    return [places[begin:end] for begin, end in pairwise(ends)]
 
 
 _OF_SLICE = 10
@@ -219,6 +243,7 @@ class Judge:
     models_of: Callable[[str | None], Fitted]
     target: Mapping[str, float] = field(default_factory=dict)
     _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
+    _sliced: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _measured: dict[Fitted, Measured] = field(default_factory=dict, repr=False)
     _sums: dict[Measured, SumModels] = field(default_factory=dict, repr=False)
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
@@ -259,8 +284,20 @@ class Judge:
         expectation, fitted = asked.expectation, asked.fitted
         if asked.rule is not None:
             return self._concluded(expectation, fitted, 1, (self._ruled(expectation, asked.rule),))
-        judgements = tuple(self._judged(expectation, one, results) for one in asked.questions)
-        return self._concluded(expectation, fitted, asked.matched, judgements, asked.missing)
+
+        def judgements() -> tuple[Judgement, ...]:
+            return tuple(self._judged(expectation, one, results) for one in asked.questions)
+
+        if not (asked.questions and results.kept.issuperset(asked.questions)):
+            return self._concluded(expectation, fitted, asked.matched, judgements(), asked.missing)
+        for one in asked.questions:
+            if isinstance(one.criterion, Bound):
+                self._check_unit(expectation, one.criterion, fitted)
+        line = self.expectations.written.line(expectation.place)
+        status = status_of(Verdict.KEPT, expectation)
+        targets = tuple(one.target for one in asked.questions)
+        kept = KeptJudgements(targets, judgements)
+        return Outcome(expectation, fitted, line, status, asked.matched, kept)
 
     def _concluded(
         self,
@@ -314,7 +351,7 @@ class Judge:
 
     def _scale(self, expectation: Expectation, fitted: Fitted) -> float | None:
         """Return the target along the parameter of the models; None = there is no target."""
-        return {**expectation.target, **self.target}.get(fitted.parameter)
+        return self.target.get(fitted.parameter, expectation.target.get(fitted.parameter))
 
     def _numbers(self, fitted: Fitted) -> dict[str, tuple[float, str]]:
         """Return the values of names: numbers of the file, and parameters with fixed values."""
@@ -326,6 +363,14 @@ class Judge:
 
     def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
         """Return models along the parameter of an expectation, with the others at its target."""
+        # Most expectations of a file share their target and their parameter.
+        said = metric, expectation.parameter, *expectation.target.items()
+        if said not in self._sliced:
+            self._sliced[said] = self._slice_of(expectation, metric, key)
+        return self._sliced[said]
+
+    def _slice_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
+        """Return models along the parameter of an expectation, made at their first use."""
         try:
             fitted = self.models_of(metric)
         except UsageError as cause:
@@ -402,7 +447,9 @@ class Judge:
 
     def _patterns_of(self, fitted: Fitted) -> Patterns:
         if fitted not in self._patterns:
-            self._patterns[fitted] = Patterns.of(fitted.experiment.tree)
+            patterns = Patterns.of(fitted.experiment.tree)
+            patterns.prepare([each.callpath or "" for each in self.expectations.expectations])
+            self._patterns[fitted] = patterns
         return self._patterns[fitted]
 
     def _matching(
@@ -461,7 +508,7 @@ class Judge:
     def _bounded_at(self, expectation: Expectation, criterion: Criterion, fitted: Fitted) -> float:
         """Return the finite scale of a bound."""
         target = self._scale(expectation, fitted)
-        if target is None or not np.isfinite(target):
+        if target is None or not math.isfinite(target):
             key = criterion.kind if isinstance(criterion, Bound) else "bound"
             what = "no target" if target is None else "nothing is bounded at infinity"
             self._refuse(expectation, key, what, "target = { p = 4096 }, or --target 4096")

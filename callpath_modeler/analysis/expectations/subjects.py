@@ -81,8 +81,13 @@ class Subjects:
         if self.rows is None:
             return self
         point = None if target is None else self.measured.point(target)
-        column = self.fitted.measured[:, -1 if point is None else point]
-        there = ~np.isnan(self.sums(column))
+        place = -1 if point is None else point
+        if len(self.rows) == 1 and not self.inclusive and self.measured.occurs[self.rows[0], place]:
+            return self
+        if self.inclusive:
+            there = ~np.isnan(self.sums(self.fitted.measured[:, place]))
+        else:
+            there = self.measured.occurs[self.rows, place]
         return self if there.all() else replace(self, rows=self.rows[there])
 
     def unmodelled(self) -> FloatArray:
