@@ -18,7 +18,7 @@ and Grouped Time Series through Trace Minimization (JASA 114, 2019).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.excess_work import is_summed
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.uncertain import Band, Total, stretched
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray, give_back_pages
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.modeling.constants.bands import COLUMNS
@@ -325,9 +325,12 @@ def _of_models(fitted: Fitted, target: float) -> Predicted:
     value, low, high = (np.where(modelled, column[:, 0], np.nan) for column in (band.value, *ends))
     added = addable(models, where, band)[:, 0]
     added[~modelled] = 0.0
+    columns = [getattr(models, each.name) for each in fields(models)]
+    give_back_pages(columns)
     growth = np.where(modelled, models.growth_rank(), -1)
     lead = np.where(modelled, models.leading_coefficient(), 0.0)
     leader = np.where(modelled, np.arange(len(value)), -1)
+    give_back_pages(columns)
     return Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
