@@ -125,6 +125,16 @@ def test_plain_names_name_what_has_them_whatever_was_asked_before():
                 assert patterns.rows("/".join(("**", *names))).tolist() == ending
 
 
+def test_patterns_that_are_searched_together_name_what_each_names_alone():
+    names = sorted({TREE.name(row) for row in range(len(TREE))})
+    paths = ["/".join(path) for n in (1, 2, 3) for path in product(names, repeat=n)]
+    patterns = [*paths, "**", "*/" + names[0], "/" + names[0], names[0] + "/", "no/such/path", ""]
+    together = Patterns.of(TREE)
+    together.prepare(patterns)
+    for pattern in filter(None, patterns):
+        assert together.rows(pattern).tolist() == Patterns.of(TREE).rows(pattern).tolist(), pattern
+
+
 def test_find_one_returns_the_row_or_says_which_there_are():
     assert find_one(TREE, "main/solve") == 1
     with pytest.raises(UsageError, match="names 2 call paths") as caught:
