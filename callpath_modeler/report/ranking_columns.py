@@ -435,16 +435,6 @@ BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
         cells=lambda rows: [rows.ranking.fitted.metric.name] * len(rows.rows),
     ),
     Column(
-        key="times_largest",
-        help="value at the target over the value at the largest scale",
-        cells=lambda rows: rows.main.value / rows.main.at_largest,
-        title="times",
-        text=lambda rows, _: [
-            ratio_text(each) for each in (rows.main.value / rows.main.at_largest).tolist()
-        ],
-        place=5,
-    ),
-    Column(
         key="growth",
         help="leading term without coefficient, e.g. `O(p^(1/2) log p)`",
         cells=lambda rows: [text or None for text in growth_texts(rows.ranking, rows.rows)],
