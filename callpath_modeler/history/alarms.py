@@ -279,7 +279,7 @@ def replay(
 ) -> Replayed:
     """Return the alarms of series.
 
-    A series that raised an alarm starts anew after the change. Its next alarm needs more evidence,
+    After an alarm, a series starts again at the change. Its next alarm needs more evidence,
     because all alarms of a history share one false-alarm rate.
 
     Parameters
@@ -308,7 +308,7 @@ class _Open:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """What the first records of a history show.
+    """The evidence of the first records of a history.
 
     Attributes
     ----------
@@ -331,7 +331,7 @@ class _Replay:
         self, sums: Sums, weights: FloatArray, rule: AlarmRule, usual: BoolArray | None
     ) -> None:
         self._usual = slice(None) if usual is None else np.flatnonzero(usual)
-        # Half of few series may change on their own: fewer than half tell what is usual.
+        # Half of few series may change on their own, so fewer than half tell the usual change.
         self._few = rule.few if len(weights) >= LEAST_CROWD else 0.5
         if usual is not None:
             self._few = 0.0

@@ -109,7 +109,7 @@ class CommitHistory:
         return statistic_of_present(flat, Reduction.MEDIAN).reshape(newest.efficiency.shape)
 
     def control_change(self) -> float | None:
-        """Return the newest relative change of the control; None = there is no control.
+        """Return the newest relative change of the control; None = without a control.
 
         It is that of the newest record, from the median of earlier ones, at the largest common
         scale at which the newest record has enough values of the control. NaN = not known.

@@ -87,7 +87,7 @@ _ANOTHER = "name another file, or restore this one from a copy"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryRecord:
-    """What was measured of one commit.
+    """The measurements of one commit.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class HistoryRecord:
 
     @property
     def series(self) -> tuple[str, str, str, str, tuple[tuple[str, float], ...]]:
-        """What records must have in common to be one history."""
+        """Properties that all records of a history share."""
         held = tuple(sorted(self.held.items()))
         metric = metric_with_formula(self.metric, self.environment)
         return metric, self.unit, self.parameter, self.reduction, held

@@ -113,7 +113,7 @@ def _of_control(logs: FloatArray, deviation: FloatArray) -> FloatArray:
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:
-    """Return the logarithm of the sum over call paths [n, K, R]; NaN = there is no value."""
+    """Return the logarithm of the sum over call paths [n, K, R]; NaN = no value."""
     most = np.fmax.reduce(logs, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(np.nansum(np.exp(logs - most), axis=0)) + most)
@@ -139,7 +139,7 @@ LEAST_SCALES = 3
 
 @dataclass(frozen=True, slots=True)
 class HistoryChange:
-    """A change of one call path, or of what all call paths share.
+    """A change of one call path, or of the part that all call paths share.
 
     Attributes
     ----------
@@ -263,7 +263,7 @@ def judge(
 def _program_changes(
     levels: Levels, control: BoolArray, asked: Mapping[str, FloatArray], rule: AlarmRule
 ) -> tuple[HistoryChange, ...]:
-    """Return the changes of the cost of all call paths beside a control, relative to it.
+    """Return the changes of the cost of all other call paths, relative to the control.
 
     The factor of a control is only as sure as its call paths agree. If they change by different
     amounts at one time, the evidence of a change of the program counts for less.

@@ -296,7 +296,7 @@ class ScoredPrediction:
 
     @property
     def total_holds(self) -> bool | None:
-        """Whether the band of the total holds; None = not known."""
+        """Whether the band of the total holds; None = unknown."""
         value, low, high = (np.array([each]) for each in self.prediction.total)
         if np.isnan(value[0]) or np.isnan(self.total):
             return None

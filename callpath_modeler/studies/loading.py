@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 50
 _SCALE = "--param p"
 BESIDE = "cpmodel.toml"
-"""Name of what an untrusted file states, in a shard."""
+"""Name of the statements of an untrusted file, in a shard."""
 
 _OF_COLUMNS = ("--drop", "--time-column", "--repetition")
 OF_PROFILES = (
@@ -378,7 +378,7 @@ def _of_stored(options: LoadOptions, *, but: str = "--") -> Iterator[Omission]:
 
 
 def _with_beside(experiment: Experiment, options: LoadOptions) -> Experiment:
-    """Return an experiment of profiles that says what an untrusted file states about them."""
+    """Return an experiment of profiles with the statements of an untrusted file about them."""
     beside = dict(options.beside)
     if any(each.code == SCALE_REFUSED for each in experiment.findings) and _SCALE in beside:
         beside[_SCALE] = replace(beside[_SCALE], kind=OmissionKind.NOT_CONFIGURED)
@@ -804,7 +804,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
 def table_reading(
     sources: Sequence[str | Path], options: LoadOptions, *, of_first: bool = False
 ) -> tuple[Path, TableReading] | None:
-    """Return a table among the sources, and how it is read; None = there is none.
+    """Return a table among the sources, and how it is read; None = without a table.
 
     Parameters
     ----------

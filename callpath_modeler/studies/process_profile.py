@@ -99,17 +99,17 @@ class ProcessDistribution:
 
     @property
     def median(self) -> float:
-        """Median of the valid values; NaN = there are none."""
+        """Median of the valid values; NaN = no valid value."""
         return float(np.median(self.valid)) if len(self.valid) else float("nan")
 
     @property
     def mean(self) -> float:
-        """Mean of the valid values; NaN = there are none."""
+        """Mean of the valid values; NaN = no valid value."""
         return float(np.mean(self.valid)) if len(self.valid) else float("nan")
 
     @property
     def outlying(self) -> BoolArray:
-        """Which processes are outlying, [processes]; processes without cost never are."""
+        """Mask of outlying processes, [processes]; processes without cost never are outlying."""
         with np.errstate(invalid="ignore"):
             beyond = (self.values > self.high) | (self.values < self.low)
         return np.asarray(beyond & (self.values > 0))

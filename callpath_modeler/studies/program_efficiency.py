@@ -187,7 +187,7 @@ def _predicted(
     for columns, unit in ((np.arange(PARTS), "s"), (np.arange(PARTS, INGREDIENTS), "1")):
         lines = found.ingredients[..., columns]
         lines = np.moveaxis(lines, 3, 1).reshape(-1, *found.ingredients.shape[1:3])
-        # What is always zero stays so, and needs no model.
+        # A part that is always zero stays zero, and needs no model.
         needed = np.asarray((np.nan_to_num(lines) > 0).any(axis=(1, 2)))
         of_lines = np.where(np.isnan(lines[:, -1]).all(axis=1), np.nan, 0.0)
         drawn = np.repeat(of_lines[None, :], _DRAWS, axis=0)

@@ -408,7 +408,7 @@ def database_content(path: Path) -> bytes:
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
-    """Return file, size and time of the last change; None = there is no file."""
+    """Return file, size and time of the last change; None = the file does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -537,7 +537,7 @@ def _own_packages() -> dict[str, Path]:
 
 
 def _commit(root: Path) -> str:
-    """Return the commit of a checkout of git, or "" if there is none."""
+    """Return the commit of a checkout of git, or "" elsewhere."""
     with suppress(OSError, UnicodeDecodeError):
         home = root / ".git"
         if home.is_file():  # a further worktree

@@ -1,7 +1,7 @@
 """Executors beyond one machine: other ranks of an MPI job, and the workers of a Dask cluster.
 
 All are executors of `concurrent.futures`. Workers need the same build of `callpath_modeler`, and
-see profiles by the same paths, on a shared file system. What they return are values and models.
+see profiles by the same paths, on a shared file system. They return values and models.
 
 Workers are checked before they get their first task: their build has to be that of this command,
 and they have to see the profiles. A scheduler or workers that are lost end the work with an error.

@@ -154,7 +154,7 @@ def _answers(function: Callable[[Item], object], items: Sequence[Item]) -> _Answ
 
 
 def _answers_to(request: bytes) -> _Answers:
-    """Return the answers to a pickled request; each result is pickled by itself.
+    """Return the answers to a pickled request; each result is pickled separately.
 
     So one that cannot be pickled, or read again, does not take others with it.
     """

@@ -157,7 +157,7 @@ def _stated(folder: str, key: str) -> str:
 
 
 def _lines(folder: str, name: str) -> list[str]:
-    """Return the lines of a file that are not empty; none if there is no such file."""
+    """Return the lines of a file that are not empty, or nothing without the file."""
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:  # noqa: PTH118, PTH123
             return list(filter(None, map(str.strip, file)))

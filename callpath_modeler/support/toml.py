@@ -334,7 +334,7 @@ _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def line_of_deep_key(text: str) -> int | None:
-    """Return the line of the first key with more than `MOST_PARTS` parts; None = there is none."""
+    """Return the line of the first key with more than `MOST_PARTS` parts; None = no such key."""
     deep = _DOTTED.search(text)
     return None if deep is None else 1 + text.count("\n", 0, deep.start())
 
