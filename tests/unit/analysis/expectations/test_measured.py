@@ -15,7 +15,8 @@ from callpath_modeler.analysis.expectations.clauses import interpret
 from callpath_modeler.analysis.expectations.expectation import parse
 from callpath_modeler.analysis.expectations.growth_check import baseline
 from callpath_modeler.analysis.expectations.judge import Judge
-from callpath_modeler.report.test_reports import check_table, to_toml
+from callpath_modeler.report.exports import to_toml
+from callpath_modeler.report.test_reports import check_table
 from synthetic import VISITS, experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
