@@ -29,7 +29,7 @@ from callpath_modeler.cli.view_options import (
 )
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_words
-from callpath_modeler.report.layout import TextStyle
+from callpath_modeler.report.layout import Listing, ListingEntry, TextStyle
 from callpath_modeler.support import front_ends
 
 if TYPE_CHECKING:
@@ -238,7 +238,6 @@ class _Services:
         from rich.text import Text
 
         from callpath_modeler.analysis.pair_forecast import PairForecast
-        from callpath_modeler.report.layout import Listing, ListingEntry
         from callpath_modeler.report.process_text import process_text
         from callpath_modeler.tui.services import CommandAnswer
 

@@ -19,7 +19,7 @@ from callpath_modeler.cli.options import (
     question_options,
     study_options,
 )
-from callpath_modeler.cli.render import refuse_incomplete
+from callpath_modeler.cli.render import refuse_incomplete, render_lines, render_table
 from callpath_modeler.cli.table_options import FORMATS, format_of
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.layout import TextStyle
@@ -73,7 +73,6 @@ def command(
     path. Its last line counts all. Other formats have all expectations. `cpmodel baseline` writes a
     file to start from.
     """
-    from callpath_modeler.cli.render import render_lines, render_table
     from callpath_modeler.report.test_reports import (
         check_table,
         check_text,

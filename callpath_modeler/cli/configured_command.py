@@ -31,7 +31,13 @@ from callpath_modeler.cli.settings import (
     variable_of,
     variables_of,
 )
-from callpath_modeler.config import ConfigFile, ConfigPaths, ConfiguredValue
+from callpath_modeler.config import (
+    ConfigFile,
+    ConfigPaths,
+    ConfiguredValue,
+    resolved,
+    trusted_directories,
+)
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.omissions import Omission, OmissionKind
@@ -47,8 +53,6 @@ _LONGEST = 200
 
 def untrusted_file(places: ConfigPaths, files: Sequence[ConfigFile]) -> ConfigFile | None:
     """Return the file above the experiment if the user does not trust it; None = there is none."""
-    from callpath_modeler.config import resolved, trusted_directories
-
     if places.found is None:
         return None
     beside, *own = files
@@ -87,8 +91,6 @@ def refusal(refused: Sequence[ConfiguredValue]) -> list[Finding]:
 
 def _hidden(places: ConfigPaths, files: Sequence[ConfigFile]) -> Path | None:
     """Return the nearest trusted file above an untrusted one, which replaces it; None = none."""
-    from callpath_modeler.config import resolved, trusted_directories
-
     if places.found is None or untrusted_file(places, files) is None:
         return None
     trusted = trusted_directories(files[1:])
@@ -112,7 +114,6 @@ def note_untrusted(
     files : the files that were read
     refused : values of the untrusted file that decide
     """
-    from callpath_modeler.config import resolved
     from callpath_modeler.diagnostics import summarise
 
     hidden = _hidden(places, files)

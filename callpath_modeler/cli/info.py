@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from callpath_modeler.cli.configured_command import Configured, refused_findings
+from callpath_modeler.cli.configured_command import Configured, configuration_of, refused_findings
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
@@ -213,7 +213,6 @@ def _advise(
 
 def _configuration(console: Console, output: OutputRequest) -> None:
     """Print the values of options and their origins."""
-    from callpath_modeler.cli.configured_command import configuration_of
     from callpath_modeler.cli.option_origins import (
         configuration_table,
         configuration_text,

@@ -29,7 +29,7 @@ from callpath_modeler.cli.option_groups import (
     parameter_of,
     was_asked,
 )
-from callpath_modeler.cli.preflight import OutputPath
+from callpath_modeler.cli.preflight import OutputPath, stored
 from callpath_modeler.errors import CONFIDENCE, UsageError
 from callpath_modeler.printable import shortened
 
@@ -89,7 +89,6 @@ def with_standard_input(
         return given
     if given.count("-") > 1 or STANDARD_INPUT in ctx.meta:
         raise UsageError("-: standard input can be read once", hint="give - once, and files else")
-    from callpath_modeler.cli.preflight import stored
 
     path = ctx.meta[STANDARD_INPUT] = str(stored())
     return tuple(path if source == "-" else source for source in given)

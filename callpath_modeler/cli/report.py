@@ -27,7 +27,7 @@ from callpath_modeler.cli.options import (
     target_options,
 )
 from callpath_modeler.cli.view_options import invocation_of
-from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.errors import CallpathModelerError, DataError, UsageError
 from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
@@ -142,7 +142,6 @@ def _processes(
     """
     import numpy as np
 
-    from callpath_modeler.errors import CallpathModelerError
     from callpath_modeler.studies.process_profile import process_profiles
     from callpath_modeler.studies.question import Target
 

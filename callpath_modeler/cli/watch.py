@@ -40,7 +40,7 @@ from callpath_modeler.cli.table_options import (
     output_options,
 )
 from callpath_modeler.errors import InputError, UsageError
-from callpath_modeler.units import decimal_of
+from callpath_modeler.units import counted, decimal_of
 
 if TYPE_CHECKING:
     from callpath_modeler.history.commits import CommitHistory
@@ -162,7 +162,6 @@ def add(
     from callpath_modeler.history import history_store
     from callpath_modeler.history import predictions as prediction_store
     from callpath_modeler.history.run_records import record_of
-    from callpath_modeler.units import counted
 
     if not commit.strip():
         raise UsageError("--commit: the name is empty", hint='--commit "$(git rev-parse HEAD)"')

@@ -71,7 +71,7 @@ from callpath_modeler.readers.profile_runs import (
     reduction_of,
 )
 from callpath_modeler.readers.registry import Registry
-from callpath_modeler.readers.run_cases import keys_of_cases, provenance_findings
+from callpath_modeler.readers.run_cases import keys_of_cases, provenance_findings, with_cases
 from callpath_modeler.readers.threads import BalanceRequest
 from callpath_modeler.readers.tokens import odd_names
 from callpath_modeler.support.front_ends import stage
@@ -386,8 +386,6 @@ def _experiment_of(
 def _with_cases(read: list[ReadRun], options: ReadOptions) -> list[ReadRun]:
     """Return runs with the keys of the metadata that tell cases apart, as `with_cases`."""
     if _may_be_of_several_cases(read):
-        from callpath_modeler.readers.run_cases import with_cases
-
         stated = options.parameter_sources.keys()
         read = with_cases(read, lambda runs: _points(runs, options), _excluded(options), stated)
     if any(run.cases for run in read) or not are_named_programs(read):

@@ -28,7 +28,7 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.tree_views import View, ViewKind
 from callpath_modeler.report.cause_text import imbalance_facts
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.curve import measured_of, sketch
+from callpath_modeler.report.curve import draw, measured_of, sketch
 from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten
 from callpath_modeler.report.losses_text import excess_symbol, excess_texts
@@ -190,8 +190,6 @@ class ViewNode(Generic[Columns]):
         fitted, rows, target, at_target, measured : as for `sketch`
         room, height : size of the plotting area, in terminal cells
         """
-        from callpath_modeler.report.curve import draw  # drawn after the first screen
-
         curve = sketch(fitted, rows, target, at_target, measured=measured, count=2 * room)
         unit, name, style = fitted.metric.unit, fitted.parameter, self.style
         return draw(curve, unit, parameter=name, width=room, height=height, style=style)

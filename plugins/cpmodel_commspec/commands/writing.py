@@ -12,7 +12,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
-from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
+from callpath_modeler.errors import CallpathModelerError, PluginError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -156,7 +156,6 @@ def write(
 
 
 def _content(told: Specification, generator: Generator, options: Options) -> Written:
-    from callpath_modeler.errors import CallpathModelerError
     from callpath_modeler.readers.registry import error_line
 
     who = f"format {generator.name!r}"

@@ -24,6 +24,7 @@ from cpmodel_commspec.scalable.forms import (
     distances,
     is_step,
     numbers,
+    wrapped,
 )
 from cpmodel_commspec.scalable.groups import kept, layouts
 from cpmodel_commspec.scalable.quantities import fit
@@ -407,8 +408,6 @@ def form_of(
     ----------
     chosen : of each trace, the messages of the line among those of the statement, [n]
     """
-    from cpmodel_commspec.scalable.forms import wrapped
-
     wraps = [False, False, False]
     for k, rows in enumerate(chosen):
         if len(rows):

@@ -23,7 +23,7 @@ from cpmodel_commspec.generators.c_program import (
     timers,
 )
 from cpmodel_commspec.generators.functions import Functions
-from cpmodel_commspec.generators.statements import operation
+from cpmodel_commspec.generators.statements import HANDLES, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
@@ -356,8 +356,6 @@ class _Writer:
         return self._functions.call(name, str(shape.comm), numbers["tag"])
 
     def _handle(self, step: Step, shape: Shape, line: int) -> str:
-        from cpmodel_commspec.generators.statements import HANDLES
-
         name = HANDLES.get(shape.name.lower(), "duplicate")
         if name != "cart_create":
             return self._functions.call(name, str(shape.comm))

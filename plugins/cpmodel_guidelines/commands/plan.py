@@ -14,7 +14,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import WholeNumber, option
 from callpath_modeler.cli.options import FORCE, output_file
 from callpath_modeler.errors import UsageError
-from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE
+from cpmodel_guidelines.commands.judging import ERROR_RATE, RULE, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -112,7 +112,6 @@ def plan(
     script for each number of nodes. The plan states its time, and which violation it will find.
     """
     from cpmodel_guidelines.catalogue import guidelines_of
-    from cpmodel_guidelines.commands.judging import quantity
     from cpmodel_guidelines.planning.files import plan_files
     from cpmodel_guidelines.planning.plan import Wish, planned
     from cpmodel_guidelines.planning.text import plan_lines
