@@ -19,7 +19,7 @@ from callpath_modeler.errors import InputError, OutputError
 from callpath_modeler.printable import in_one_line
 from callpath_modeler.profile.calltree import short_id
 from callpath_modeler.support.atomic import write_file
-from callpath_modeler.support.toml import TomlFormat
+from callpath_modeler.support.toml import TomlFormat, text_in_toml
 
 NAME = "bookmarks.toml"
 """Name of the file."""
@@ -136,9 +136,9 @@ class BookmarkFile(Struct, frozen=True):
         """
         lines = [f"schema = {_SCHEMA}"]
         for mark in bookmarks:
-            lines += ["", "[[bookmark]]", f"id = {_toml(mark.id)}"]
-            lines.append(f"callpath = {_toml(mark.callpath)}")
-            lines += [f"note = {_toml(_note(mark.note))}"] if mark.note else []
+            lines += ["", "[[bookmark]]", f"id = {text_in_toml(mark.id)}"]
+            lines.append(f"callpath = {text_in_toml(mark.callpath)}")
+            lines += [f"note = {text_in_toml(_note(mark.note))}"] if mark.note else []
         content = "\n".join([*lines, ""]).encode()
         if len(content) > _LARGEST_FILE:
             raise OutputError(
@@ -160,11 +160,6 @@ class BookmarkFile(Struct, frozen=True):
 def _note(text: str) -> str:
     """Return a note in one line, without characters that control a terminal."""
     return in_one_line(text)[:LONGEST_NOTE].strip()
-
-
-def _toml(text: str) -> str:
-    # Strings of JSON are strings of TOML, except for one character.
-    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")
 
 
 def _folder(sources: Sequence[str | Path]) -> Path:

@@ -11,7 +11,6 @@ directories.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import tomllib
@@ -24,7 +23,7 @@ from msgspec import Struct
 
 from callpath_modeler.errors import OutputError, UsageError
 from callpath_modeler.support.atomic import Fingerprint, write_file
-from callpath_modeler.support.toml import Place, TomlFile, TomlFormat, lines_of
+from callpath_modeler.support.toml import Place, TomlFile, TomlFormat, lines_of, text_in_toml
 
 NAME = "cpmodel.toml"
 """Name of the configuration file in or above the directory of an experiment."""
@@ -309,7 +308,7 @@ def _write(path: Path, content: bytes) -> None:
 def _edited(text: str, directories: Sequence[str]) -> str:
     """Return the text of a file with another list of directories."""
     known, lines = lines_of(text), text.splitlines(keepends=True)
-    value = "".join(f"    {json.dumps(each, ensure_ascii=False)},\n" for each in directories)
+    value = "".join(f"    {text_in_toml(each)},\n" for each in directories)
     new = f"{DIRECTORIES} = [\n{value}]\n"
     if (at := known.get((TRUST, DIRECTORIES))) is not None:
         end = _end_of_value(lines, at - 1)

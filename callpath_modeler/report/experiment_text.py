@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from rich.text import Text
 
@@ -31,6 +29,7 @@ from callpath_modeler.report.table_formats import (
     findings_json,
     known_or_none,
 )
+from callpath_modeler.support.toml import key_in_toml, text_in_toml
 from callpath_modeler.units import (
     as_option,
     counted,
@@ -313,7 +312,6 @@ def advice_table(fitted: Fitted, advice: Advice) -> Table:
     return Table(columns, {"time": fitted.metric.unit}, header)
 
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LISTS = frozenset({"drop", "unit"})
 _MOST_CASES = 8
 
@@ -432,8 +430,8 @@ class SourceReading:
             lines += ["", f"[{table}]"] if mine else []
             for key in dict.fromkeys(key for key, _ in mine):
                 values = [value for each, value in mine if each == key]
-                name = key if _BARE.fullmatch(key) else _quoted(key)
-                text = ", ".join(map(_quoted, values))
+                name = key_in_toml(key)
+                text = ", ".join(map(text_in_toml, values))
                 if table == config.PARAMETERS:
                     text = f"{{ from = {text} }}"
                 lines.append(f"{name} = {f'[{text}]' if key in _LISTS else text}")
@@ -452,12 +450,6 @@ def _is_repetition(number: RunNumber) -> bool:
 def _is_name(name: str) -> bool:
     """Return whether a number in names stands beside a word."""
     return name != "number"
-
-
-def _quoted(text: str) -> str:
-    """Return a text in quotes, as TOML has it."""
-    encoded = msgspec.json.encode(text.encode(errors="replace").decode()).decode()
-    return encoded.replace("\x7f", "\\u007f")
 
 
 def reading_text(reading: SourceReading, source: str) -> list[str]:

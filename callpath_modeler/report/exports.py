@@ -6,7 +6,6 @@ import io
 import json
 import keyword
 import math
-import re
 import struct
 import unicodedata
 import zipfile
@@ -35,6 +34,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.paths import join_with_arrows, read_title
 from callpath_modeler.report.headline import omissions
 from callpath_modeler.report.model_formulas import python_formulas
+from callpath_modeler.support.toml import key_in_toml, text_in_toml
 from callpath_modeler.units import (
     base_and_factor,
     counted,
@@ -599,14 +599,12 @@ def _measured(fitted: Fitted) -> str:
 _COLUMN = 44
 """Column in which comments start."""
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
 
 def to_toml(baseline: Baseline) -> str:
     """Return an expectation file, the costliest call path first."""
     lines = [*_head(baseline)]
     for name, entry in zip(_names(baseline), baseline.entries, strict=True):
-        lines += ["", "[[expect]]", f"name = {_text(name)}", *_expected(baseline, entry)]
+        lines += ["", "[[expect]]", f"name = {text_in_toml(name)}", *_expected(baseline, entry)]
     return "\n".join([*lines, *_others(baseline)]) + "\n"
 
 
@@ -626,11 +624,11 @@ def _head(baseline: Baseline) -> Iterator[str]:
         yield f"# {in_one_line(each, '?')}; use the same options with `cpmodel check`"
     yield f"schema = {SCHEMA}"
     values = fitted.at(baseline.target).items()
-    target = ", ".join(f"{_key(name)} = {parameter_value(value)}" for name, value in values)
+    target = ", ".join(f"{key_in_toml(name)} = {parameter_value(value)}" for name, value in values)
     yield f"target = {{ {target} }}"
     yield ""
     yield "[defaults]"
-    yield f"metric = {_text(fitted.metric.name)}"
+    yield f"metric = {text_in_toml(fitted.metric.name)}"
     yield f"confidence = {fitted.models.confidence:g}"
     yield _commented('unsure = "pass"', "only a change that is shown to be worse fails")
 
@@ -642,20 +640,20 @@ def _expected(baseline: Baseline, entry: BaselineEntry) -> Iterator[str]:
         path = fitted.experiment.tree.path(entry.row) if entry.pattern.startswith("@") else ""
         share = "" if math.isnan(entry.share) else f"{percent(entry.share)} of the cost"
         comment = ", ".join(part for part in (path, share) if part)
-        yield _commented(f"callpath = {_text(entry.pattern)}", comment)
+        yield _commented(f"callpath = {text_in_toml(entry.pattern)}", comment)
     if entry.growth is None:
         yield "# no limit on growth: this call path has no model"
     elif entry.limit is None:
         yield "# no limit on growth: no law explains the measurements"
     else:
         today = f"today {entry.growth.text(parameter)}, {percent(entry.probability)} sure"
-        yield _commented(f"growth = {_text(f'<= {entry.limit.text(parameter)}')}", today)
+        yield _commented(f"growth = {text_in_toml(f'<= {entry.limit.text(parameter)}')}", today)
     bound = _bound(entry.bound, unit, exact=entry.bound == entry.value)
     now = f"today {quantity(entry.value, unit, ascii_only=True)}"
     if bound is None:
         yield f"# {now}: no bound, because its unit cannot be written"
     else:
-        yield _commented(f"value = {_text(f'<= {bound}')}", now)
+        yield _commented(f"value = {text_in_toml(f'<= {bound}')}", now)
 
 
 def _others(baseline: Baseline) -> Iterator[str]:
@@ -664,7 +662,7 @@ def _others(baseline: Baseline) -> Iterator[str]:
         yield from ("", "[[expect]]", 'name = "every other call path"')
         yield _commented("others = true", f"{counted(baseline.left, 'call path')} today")
         yield _commented("at_least = 0", "this includes new ones")
-        yield f"value = {_text(f'<= {bound}')}"
+        yield f"value = {text_in_toml(f'<= {bound}')}"
 
 
 def _bound(bound: float, unit: str, *, exact: bool = False) -> str | None:
@@ -698,13 +696,3 @@ def _names(baseline: Baseline) -> list[str]:
 
 def _commented(text: str, comment: str) -> str:
     return f"{text:{_COLUMN}} # {in_one_line(comment, '?')}" if comment else text
-
-
-def _text(text: str) -> str:
-    """Return a text as TOML writes it; characters that UTF-8 cannot hold become question marks."""
-    valid = text.encode("utf-8", "replace").decode()
-    return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _text(name)

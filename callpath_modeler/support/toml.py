@@ -5,6 +5,7 @@ Parsers return values, but messages need lines.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from bisect import bisect_left
@@ -20,6 +21,7 @@ Place = tuple[str | int, ...]
 """Path of a value: keys of tables, and indices of array entries from 0."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'""")
 _STRING = re.compile(
     r""""{3}(?:\\.|[^\\])*?"{3,5}|'{3}.*?'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*\'""", re.DOTALL
@@ -331,6 +333,18 @@ _DOTTED = re.compile(
 _DIGITS = re.compile(r"[0-9_]{1000}")
 _NESTED = re.compile(r"(?:[\[{]\s*){20}")
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def text_in_toml(text: str) -> str:
+    """Return a text as TOML writes it; characters that UTF-8 cannot hold become question marks."""
+    # Strings of JSON are strings of TOML, except for one character.
+    valid = text.encode("utf-8", "replace").decode()
+    return json.dumps(valid, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def key_in_toml(name: str) -> str:
+    """Return a key as TOML writes it."""
+    return name if _BARE.fullmatch(name) else text_in_toml(name)
 
 
 def line_of_deep_key(text: str) -> int | None:
