@@ -40,6 +40,14 @@ def decimal_of(text: str) -> float:
     return float(text)
 
 
+def is_number(text: str) -> bool:
+    """Return whether a text is a finite number."""
+    try:
+        return math.isfinite(decimal_of(text))
+    except ValueError:
+        return False
+
+
 def whole_of(text: str) -> int:
     """Return the whole number that a text writes.
 

@@ -43,7 +43,7 @@ from msgspec import Struct, structs
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.call_class import OVERHEAD, CallClass
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.profile.schema import CAMEL, PROGRAM, Region
 
 
 class Activity(IntEnum):
@@ -272,7 +272,6 @@ _ASIDE = re.compile(
 )
 """Words of start-up, input and output."""
 _MAIN = re.compile(r"(?:int |void |program )?(?:main|MAIN__|_start|__libc_start_main\w*)(?:\(.*)?")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NO_LETTERS = re.compile(r"[^A-Za-z]+")
 
 
@@ -300,7 +299,7 @@ def _purpose(region: Region) -> Purpose:
     if name == PROGRAM or _MAIN.fullmatch(name):
         return Purpose.FRAME
     plain = name.partition("(")[0].rpartition("::")[2]
-    words = _NO_LETTERS.sub(" ", _CAMEL.sub(" ", plain)).lower().split()
+    words = _NO_LETTERS.sub(" ", CAMEL.sub(" ", plain)).lower().split()
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     is_aside = any(_ASIDE.fullmatch(word) for word in (*words, *pairs))
     return Purpose.ASIDE if is_aside else Purpose.KERNEL

@@ -17,7 +17,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import printable, shell_word, shortened
 from callpath_modeler.profile.calltree import CallTree
-from callpath_modeler.profile.schema import PROGRAM, Extent
+from callpath_modeler.profile.schema import CAMEL, PROGRAM, Extent
 from callpath_modeler.units import counted
 
 
@@ -115,7 +115,6 @@ _CASE_WORDS = frozenset(
      "order", "mpi", "program", "application", "executable", "app", "benchmark", "code", "binary",
      "suite"}
 )  # fmt: skip
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKETS = re.compile(r"[\[(][^\[(\])]*[\])]")
 _MOST = 5
 """Maximum number of cases in a text."""
@@ -136,7 +135,7 @@ def names_a_case(title: str) -> bool:
     >>> [names_a_case(title) for title in ("Matrix Size", "InputType", "compiler", "host")]
     [True, True, True, False]
     """
-    words = re.findall(r"[0-9a-z]+", _CAMEL.sub(" ", _BRACKETS.sub("", title)).lower())
+    words = re.findall(r"[0-9a-z]+", CAMEL.sub(" ", _BRACKETS.sub("", title)).lower())
     return not _CASE_WORDS.isdisjoint(words)
 
 

@@ -25,12 +25,11 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.runs import Run, worker_parameter
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.schema import CAMEL, Reduction
 from callpath_modeler.units import parameter_value, percent
 
 _KINDS = {"strong": Scaling.STRONG, "weak": Scaling.WEAK}
 _LETTERS = re.compile(r"[a-z]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SIZES = frozenset(
     {"size", "sizes", "elements", "elems", "cells", "points", "atoms", "particles", "bodies", "dof",
      "dofs", "unknowns", "rows", "grid", "mesh", "zones", "problem", "work", "n", "items", "edges",
@@ -96,7 +95,7 @@ def _agreed(found: Sequence[Statement]) -> Statement | None:
 
 
 def _words(text: str) -> list[str]:
-    return _LETTERS.findall(_CAMEL.sub(" ", text).lower())
+    return _LETTERS.findall(CAMEL.sub(" ", text).lower())
 
 
 def _in_words(key: str, values: Sequence[str]) -> Statement | None:

@@ -29,6 +29,8 @@ _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("", "1", "#", "occ", "count", "counts", "hits", "samples"), ("1", 1.0)),
 }
 _PREFIXED = frozenset({"B", "J", "W", "Hz"})
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Boundary between two words of a name such as ``CalcForce``."""
 _CYCLES = re.compile(r"cyc|clock|stall|_stl", re.IGNORECASE)
 _POWER = re.compile(r"10\^(-?\d{1,2})\s*(\S+)")
 _LIBRARIES = frozenset({"mpi", "openmp", "pthread", "measurement", "cuda", "shmem"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -16,7 +15,7 @@ from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
 from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
-from callpath_modeler.units import counted, decimal_of
+from callpath_modeler.units import counted, decimal_of, is_number
 
 FROM_PROFILE = {"p": "processes", "threads": "threads", "nodes": "nodes"}
 """Parameters that profiles contain, each with the count that is its source."""
@@ -439,12 +438,12 @@ def _of_profile(run: _ProfileRun, name: str, origin: str) -> float | None:
 def _of_column(run: _ProfileRun, title: str) -> float:
     if title in run.stated:
         return run.stated[title]
-    if title in run.metadata and _is_number(run.metadata[title]):
+    if title in run.metadata and is_number(run.metadata[title]):
         return decimal_of(run.metadata[title])
     if _names_processes(title) and "p" in run.stated:
         # A reader calls this column p.
         return run.stated["p"]
-    known = [*run.stated, *(key for key, text in run.metadata.items() if _is_number(text))]
+    known = [*run.stated, *(key for key, text in run.metadata.items() if is_number(text))]
     raise UsageError(
         f"{run.name}: no column {title!r} of numbers about the runs",
         hint=nearest_or_all(title, known or ["none"]),
@@ -455,7 +454,7 @@ def _of_metadata(run: _ProfileRun, key: str) -> float:
     try:
         value = decimal_of(run.metadata[key])
     except KeyError:
-        numeric = [name for name, text in run.metadata.items() if _is_number(text)]
+        numeric = [name for name, text in run.metadata.items() if is_number(text)]
         raise UsageError(
             f"{run.name}: no {key!r} in its metadata",
             hint=f"numbers in the metadata: {', '.join(numeric) or 'none'}",
@@ -465,10 +464,3 @@ def _of_metadata(run: _ProfileRun, key: str) -> float:
             f"{run.name}: {key} = {run.metadata[key]!r} is not a number", hint="choose another key"
         ) from None
     return value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(decimal_of(text))
-    except ValueError:
-        return False

@@ -25,7 +25,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import in_subtrees
 from callpath_modeler.profile.calltree import ROOT, CallTree, without_site
 from callpath_modeler.profile.pattern import Patterns
-from callpath_modeler.profile.pruning import without_call_sites
+from callpath_modeler.profile.pruning import SUMS, without_call_sites
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, Placement, Reduction, Region
 from callpath_modeler.profile.unify import relative_sites, unify
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, ThreadSource, ThreadSums
@@ -36,7 +36,6 @@ from callpath_modeler.readers.threads import DeclaredUnits, fold_of, with_longes
 _MEASURE = "measure with Score-P, HPCToolkit, TAU or OTF2, or write one Caliper file per process"
 _SAME = 1e-6
 """Relative difference up to which two sums over processes are the same."""
-_ADDING = (Reduction.MEAN, Reduction.SUM)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,7 +271,7 @@ def _compare(own: FloatArray, expected: ValueChoice, occurrences: int) -> None:
     """
     if not occurrences or np.isnan(expected.value) or not np.isfinite(own).all():
         return
-    if occurrences > 1 and expected.reduction not in _ADDING:
+    if occurrences > 1 and expected.reduction not in SUMS:
         return
     with np.errstate(all="ignore"):
         found = float(statistic(own, expected.reduction)[0])

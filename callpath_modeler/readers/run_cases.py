@@ -32,7 +32,7 @@ from callpath_modeler.readers.tokens import (
     without_identifiers,
     word_of,
 )
-from callpath_modeler.units import counted, decimal_of, setting_text
+from callpath_modeler.units import counted, decimal_of, is_number, setting_text
 
 _OF_MACHINES = ("machine", "cluster")
 _OF_BUILDS = ("compiler", "compilerversion", "Compiler Name", "Compiler Version", "mpi")
@@ -107,14 +107,6 @@ def is_of_chance(key: str) -> bool:
     """Return whether an entry of the metadata varies by chance, or has a comparison of its own."""
     is_identifier = word_of(key) is NameWord.IDENTIFIER
     return key in _OTHERS or is_identifier or _CHANCE.search(key) is not None
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a finite number."""
-    try:
-        return math.isfinite(decimal_of(text))
-    except ValueError:
-        return False
 
 
 def _arguments(metadata: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 
 from msgspec import Struct, structs
 
+from callpath_modeler.profile.schema import CAMEL
 from callpath_modeler.readers.paths import is_processes
 
 
@@ -56,7 +57,6 @@ _SIZES = frozenset(
      "iter", "iters", "iterations", "steps", "timesteps", "level", "levels", "tile", "batch",
      "problem size", "input size", "edge", "volume", "points", "dof", "dofs", "rows", "cols"}
 )  # fmt: skip
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +66,7 @@ def word_of(text: str) -> NameWord:
     >>> [str(word_of(word)) for word in ("ntasks", "omp-threads", "JobId", "n", "solver", "")]
     ['processes', 'threads', 'identifier', 'size', 'other', 'none']
     """
-    parts = [part.lower() for part in re.findall(r"[A-Za-zµ]+", _CAMEL.sub(" ", text))]
+    parts = [part.lower() for part in re.findall(r"[A-Za-zµ]+", CAMEL.sub(" ", text))]
     if not parts:
         return NameWord.NONE
     plain = " ".join(parts)

@@ -15,6 +15,8 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.readers.paths import known_region, tree_of_nodes
 
+HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
+"""Metadata with the name of the compute node, in the order in which they are tried."""
 COPY_OR_MEASURE = "copy the profile again, or repeat the run"
 
 

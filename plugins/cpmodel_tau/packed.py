@@ -17,6 +17,7 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.support.input_limits import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
+    HOSTS,
     Location,
     MalformedError,
     Timers,
@@ -36,7 +37,6 @@ _MOST_OF_GROUPS = 1000
 _OF_A_TEXT, _OF_A_THREAD, _COPIES = 100, 700, 4
 """Memory of a text and of a thread in bytes, and number of copies of values during reading."""
 _USER_EVENT = 4 + 4 + 4 * 8
-_HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
 
 class _Stream:
@@ -146,7 +146,7 @@ class PackedProfile:
         """Return the number of distinct host names; 0 = a process has none."""
         processes = {location[:2] for location in self._places}
         stated = {location[:2] for location in self._host_of}
-        whole = next((self._metadata[key] for key in _HOSTS if key in self._metadata), None)
+        whole = next((self._metadata[key] for key in HOSTS if key in self._metadata), None)
         if processes <= stated:
             return len({host for at, host in self._host_of.items() if at[:2] in processes})
         return 1 if whole is not None and len(processes) == 1 else 0
@@ -185,7 +185,7 @@ class PackedProfile:
         for _ in range(stream.count()):
             location = Location(stream.number(), stream.number(), stream.number())
             found = dict(_attributes(stream))
-            host = next((found[key] for key in _HOSTS if key in found), None)
+            host = next((found[key] for key in HOSTS if key in found), None)
             if host is not None:
                 self._host_of[location] = host
             for key, value in found.items():

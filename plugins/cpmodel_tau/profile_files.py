@@ -18,6 +18,7 @@ from callpath_modeler.printable import shortened
 from callpath_modeler.units import decimal_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
+    HOSTS,
     Location,
     MalformedError,
     Timers,
@@ -38,7 +39,6 @@ _ATTRIBUTE = "<attribute><name>"
 _LONGEST_LINE = 1 << 20
 _LONGEST_HEADER = 1 << 24
 _MOST_METADATA = 10_000
-_HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 
 
 def location_of(name: str) -> Location | None:
@@ -202,7 +202,7 @@ class ProfileFiles:
             raise MalformedError(
                 f"the metric is {header.metric}, but other threads have {self._metric}"
             )
-        host = next((header.metadata[key] for key in _HOSTS if key in header.metadata), None)
+        host = next((header.metadata[key] for key in HOSTS if key in header.metadata), None)
         if host is not None:
             self._host_of[location] = host
 
