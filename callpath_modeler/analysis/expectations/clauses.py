@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeGuard, TypeVar
+from typing import Any, NoReturn, TypeGuard, TypeVar
 
 import msgspec
 
@@ -175,20 +175,11 @@ class _Reader:
             name = f"{subject}: {', '.join(_phrase(one) for one in criteria)}"
         return Expectation(
             name=name,
-            place=place,
             criteria=criteria,
             callpath=callpath,
             others=entry.others,
-            inclusive=bool(entry.inclusive),
-            metric=entry.metric,
-            target=target,
             at_least=at_least,
-            confidence=self._confidence(entry, place),
-            unsure=entry.unsure or "warn",
-            control=entry.control,
-            xfail=entry.xfail,
-            note=entry.note,
-            source=entry.source,
+            **self._shared(entry, place, target),
         )
 
     def rule(self, number: int) -> Expectation:
@@ -199,23 +190,31 @@ class _Reader:
         target = self._setting((*place, "target"), entry.target) or self._target
         return Expectation(
             name=(entry.name or "").strip() or comparison.text,
-            place=place,
             criteria=(RuleText(comparison),),
-            inclusive=bool(entry.inclusive),
-            metric=entry.metric,
-            target=target,
-            confidence=self._confidence(entry, place),
-            unsure=entry.unsure or "warn",
-            control=entry.control,
-            xfail=entry.xfail,
-            note=entry.note,
-            source=entry.source,
+            **self._shared(entry, place, target),
         )
 
     def _with_defaults(self, entry: _AnyEntry) -> _AnyEntry:
         """Return an entry with the defaults of the file for its missing keys."""
         missing = {key: value for key, value in self._stated if getattr(entry, key, "") is None}
         return msgspec.structs.replace(entry, **missing) if missing else entry
+
+    def _shared(
+        self, entry: ExpectEntry | RuleEntry, place: Place, target: Mapping[str, float]
+    ) -> dict[str, Any]:
+        """Return the fields that expectations of call paths and of rules share."""
+        return {
+            "place": place,
+            "inclusive": bool(entry.inclusive),
+            "metric": entry.metric,
+            "target": target,
+            "confidence": self._confidence(entry, place),
+            "unsure": entry.unsure or "warn",
+            "control": entry.control,
+            "xfail": entry.xfail,
+            "note": entry.note,
+            "source": entry.source,
+        }
 
     def _confidence(self, entry: JudgementSettings, place: Place) -> float:
         """Return the confidence of an entry."""
