@@ -101,13 +101,6 @@ def _shares(nodes: Nodes, _: TextStyle) -> list[str]:
     return share_texts(nodes.answer, before.tolist(), after.tolist())
 
 
-def _amounts(values: Callable[[Nodes], FloatArray]) -> Callable[[Nodes, TextStyle], list[str]]:
-    """Return the function that formats values, which are NaN without a value, as amounts."""
-    return lambda nodes, style: [
-        style.amount(value, unit(nodes)) for value in values(nodes).tolist()
-    ]
-
-
 def _measured(nodes: Nodes) -> bool:
     """Return whether the largest scale is not the target, and has a column of its own."""
     return has_models(nodes) and not repeats_the_largest(nodes.answer)
@@ -136,7 +129,6 @@ AT_BASE: Column[Nodes] = Column(
     cells=lambda nodes: nodes.main.at_base,
     unit=unit,
     title=lambda nodes: value_titles(nodes.answer)[0],
-    text=_amounts(lambda nodes: nodes.main.at_base),
     droppable=-1,
     name="base",
     place=1,
@@ -148,7 +140,6 @@ AT_LARGEST: Column[Nodes] = Column(
     cells=lambda nodes: nodes.main.at_largest,
     unit=unit,
     title=lambda nodes: value_titles(nodes.answer)[0],
-    text=_amounts(lambda nodes: nodes.main.at_largest),
     droppable=-1,
     name="measured",
     place=2,
@@ -160,7 +151,6 @@ AT_TARGET: Column[Nodes] = Column(
     cells=lambda nodes: nodes.main.value,
     unit=unit,
     title=lambda nodes: value_titles(nodes.answer)[1],
-    text=_amounts(lambda nodes: nodes.main.value),
     name="value",
     place=3,
 )
@@ -183,8 +173,8 @@ OTHER: Column[Nodes] = Column(
     key="",
     help="the value that does not lead: exclusive or inclusive",
     cells=lambda nodes: nodes.other.value,
+    unit=unit,
     title=lambda nodes: "own" if nodes.inclusive else "inclusive",
-    text=_amounts(lambda nodes: nodes.other.value),
     droppable=7,
     name="other",
     place=8,
