@@ -64,6 +64,7 @@ from callpath_modeler.readers.parameters import COLUMN, NOT_USED, Settled, settl
 from callpath_modeler.readers.profile_runs import (
     Outcome,
     Progress,
+    ReadRequest,
     ReadRun,
     read_files,
     read_process_times,
@@ -141,6 +142,19 @@ class ReadOptions:
     strict: bool = False
     jobs: int = 1
     executor: Executor | None = field(default=None, repr=False, compare=False)
+
+    def request(self, processes: ProcessSelection | None) -> ReadRequest:
+        """Return the contents of profiles to read, of some processes."""
+        return ReadRequest(
+            metrics=self.metrics,
+            requirements=self.requirements,
+            units=self.units,
+            balance=self.balance,
+            processes=processes,
+            call_sites=self.call_sites,
+            lines=self.lines,
+            columns=self.choices,
+        )
 
     @property
     def choices(self) -> ColumnChoices:
@@ -330,18 +344,9 @@ def assemble_runs(name: str, runs: Sequence[RunSource], options: ReadOptions) ->
         As in `assemble`.
     """
     reduction = reduction_of(runs[0].source, options.locations, Path(name))
-    several = len(runs) > 1
+    request, several = options.request(options.processes), len(runs) > 1
     read = [
-        read_run(
-            *(RunFile(Path(name)), run, name, options.metrics, reduction),
-            several=several,
-            requirements=options.requirements,
-            units=options.units,
-            balance=options.balance,
-            processes=options.processes,
-            call_sites=options.call_sites,
-            lines=options.lines,
-        )
+        read_run(RunFile(Path(name)), run, name, request, reduction, several=several)
         for run in runs
     ]
     _require_units(read, options)
@@ -473,14 +478,8 @@ def outcomes_of(
 ) -> Iterator[tuple[RunFile, Outcome]]:
     """Return an iterator over profiles with their runs or errors, as `read_files` does."""
     return read_files(
-        *(files, registry, options.metrics, options.locations),
-        requirements=options.requirements,
-        units=options.units,
-        balance=options.balance,
-        processes=_selection(files, registry, options),
-        call_sites=options.call_sites,
-        lines=options.lines,
-        columns=options.choices,
+        *(files, registry, options.request(_selection(files, registry, options))),
+        options.locations,
         jobs=options.jobs,
         executor=options.executor,
         progress=progress,

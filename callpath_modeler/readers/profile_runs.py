@@ -93,19 +93,37 @@ class ReadRun(Struct, frozen=True):
     cases: tuple[str, ...] = ()
 
 
+class ReadRequest(Struct, frozen=True):
+    """Contents of profiles to read.
+
+    Attributes
+    ----------
+    metrics : names of metrics; empty = the first duration, or else the first metric; None = all
+    requirements : read requirements (visits, bytes, operations), too
+    units : units of metrics, by name, if the profile does not state them
+    balance : parts of the run time to read; None = none
+    processes : selected processes and their groups; None = all in one group
+    call_sites : calls of a function from several lines are several call paths
+    lines : read the costs of lines, too, except those of requirements
+    columns : roles of columns of tables that the user states
+    """
+
+    metrics: Sequence[str] | None = None
+    requirements: bool = False
+    units: Mapping[str, str] = msgspec.field(default_factory=dict)
+    balance: BalanceRequest | None = None
+    processes: ProcessSelection | None = None
+    call_sites: bool = True
+    lines: bool = False
+    columns: ColumnChoices | None = None
+
+
 def read_runs(
     file: RunFile,
     registry: Registry,
-    metrics: Sequence[str] | None,
+    request: ReadRequest,
     reduction: Reduction | None,
     *,
-    requirements: bool = False,
-    units: Mapping[str, str] | None = None,
-    balance: BalanceRequest | None = None,
-    processes: ProcessSelection | None = None,
-    call_sites: bool = True,
-    lines: bool = False,
-    columns: ColumnChoices | None = None,
     workers: Workers | None = None,
 ) -> list[ReadRun]:
     """Return the runs of a profile.
@@ -114,21 +132,14 @@ def read_runs(
     ----------
     file : the profile
     registry : readers
-    metrics : names of metrics; empty = the first duration, or else the first metric; None = all
+    request : contents to read
     reduction : statistic over processes; None = the mean, or else the first available one
-    requirements : True: read requirements (visits, bytes, operations), too
-    units : units of metrics, by name, if the profile does not state them
-    balance : parts of the run time to read; None = none
-    processes : selected processes and their groups; None = all in one group
-    call_sites : True: calls of a function from several lines are several call paths
-    lines : True: read the costs of lines, too, except those of requirements
-    columns : roles of columns of tables that the user states
     workers : reduce parts of the profile, if its reader can divide it
 
     Raises
     ------
     UsageError
-        If a column of `columns` does not exist.
+        If a column that the user states does not exist.
     InputError
         If the profile cannot be read.
     DataError
@@ -138,25 +149,13 @@ def read_runs(
     read: list[ReadRun] = []
     with (
         naming_the_reader(reader, file.path),
-        opened_runs(reader, file.path, workers, columns) as runs,
+        opened_runs(reader, file.path, workers, request.columns) as runs,
     ):
         if not runs:
             raise InputError(f"{file.path}: holds no run", hint="measure again, or omit the file")
         for run in runs:
-            several = len(runs) > 1
             reduction = reduction_of(run.source, reduction, file.path)
-            read.append(
-                read_run(
-                    *(file, run, reader.name, metrics, reduction),
-                    several=several,
-                    requirements=requirements,
-                    units=units,
-                    balance=balance,
-                    processes=processes,
-                    call_sites=call_sites,
-                    lines=lines,
-                )
-            )
+            read.append(read_run(file, run, reader.name, request, reduction, several=len(runs) > 1))
     return read
 
 
@@ -222,16 +221,10 @@ def read_run(
     file: RunFile,
     run: RunSource,
     reader: str,
-    metrics: Sequence[str] | None,
+    request: ReadRequest,
     reduction: Reduction,
     *,
     several: bool,
-    requirements: bool = False,
-    units: Mapping[str, str] | None = None,
-    balance: BalanceRequest | None = None,
-    processes: ProcessSelection | None = None,
-    call_sites: bool = True,
-    lines: bool = False,
 ) -> ReadRun:
     """Return one run with its values.
 
@@ -240,12 +233,13 @@ def read_run(
     file : the profile
     run : the opened run
     reader : name of the reader
-    metrics, requirements, units, balance, processes, call_sites, lines : as in `read_runs`
+    request : contents to read
     reduction : statistic over processes
     several : True if the file has several runs
     """
     source, name = run.source, name_of(file, run, several=several)
-    if call_sites and hasattr(source, "with_call_sites"):
+    metrics, processes = request.metrics, request.processes
+    if request.call_sites and hasattr(source, "with_call_sites"):
         source = source.with_call_sites()
     opened = source
     if processes is not None:
@@ -256,12 +250,12 @@ def read_run(
         file = structs.replace(file, parameters=others)
     if run.repetition is not None:
         file = structs.replace(file, repetition=run.repetition)
-    stated = in_given_units(tuple(source.metrics), units or {}, source.extent)
+    stated = in_given_units(tuple(source.metrics), request.units, source.extent)
     alone = _sums_of_one_thread(stated.declared, metrics or (), source.extent)
     declared = (*stated.declared, *(each.of_all_threads() for each in alone.values()))
     values: dict[str, Reduced] = {}
     noticed: list[Finding] = []
-    for metric in _wanted(declared, metrics, requirements=requirements):
+    for metric in _wanted(declared, metrics, requirements=request.requirements):
         own = alone[metric].metric.name if metric in alone else metric
         found = stated.converted(own, source.reduce(own, reduction), reduction)
         found = replace(found, run_time=float("nan")) if metric in alone else found
@@ -271,13 +265,13 @@ def read_run(
             noticed.append(Finding("CPM117", name, message, beyond))
     noticed += stated.findings(name, values, reduction)
     of_lines = {}
-    if lines and processes is None:
+    if request.lines and processes is None:
         chosen = _wanted(declared, metrics, requirements=False)
         of_lines = _line_costs(opened, stated, chosen, reduction)
     parts = None
-    if balance is not None:
+    if request.balance is not None:
         try:
-            parts = _balance(opened, stated, balance, processes)
+            parts = _balance(opened, stated, request.balance, processes)
         except DataError as error:
             noticed.append(Finding("CPM170", name, error.message))
     return ReadRun(
@@ -286,7 +280,7 @@ def read_run(
         # Names of parameters come from tables and may contain control characters.
         {printable(name): value for name, value in run.parameters.items()},
         reader,
-        source.call_tree if call_sites else without_call_sites(source.call_tree),
+        source.call_tree if request.call_sites else without_call_sites(source.call_tree),
         source.extent,
         dict(source.metadata),
         declared,
@@ -419,16 +413,9 @@ _SECONDS_TO_OPEN, _SECONDS_PER_STORED_BYTE = 0.2, 1e-9
 def read_files(
     files: Sequence[RunFile],
     registry: Registry,
-    metrics: Sequence[str] | None,
+    request: ReadRequest,
     reduction: Reduction | None,
     *,
-    requirements: bool = False,
-    units: Mapping[str, str] | None = None,
-    balance: BalanceRequest | None = None,
-    processes: ProcessSelection | None = None,
-    call_sites: bool = True,
-    lines: bool = False,
-    columns: ColumnChoices | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -439,8 +426,7 @@ def read_files(
     ----------
     files : profiles
     registry : readers
-    metrics, reduction, requirements, units, balance, processes : as in `read_runs`
-    call_sites, lines, columns : as in `read_runs`
+    request, reduction : as in `read_runs`
     jobs : maximum number of processes, or of threads that share one large profile; 0 = one for each
         processor
     executor : reads the profiles instead of processes and threads of this machine
@@ -468,13 +454,12 @@ def read_files(
     asked = files
     if executor is not None:
         files = [with_absolute_path(file) for file in files]
-    given = requirements, units, balance, processes, call_sites, lines, columns
-    tried = partial(_tried, registry, metrics, *given)
+    tried = partial(_tried, registry, request)
     shared = jobs != 1 or executor is not None
     sizes = [_size(file.path) for file in files] if shared else None
     divided: dict[int, Outcome] = {}
     # Other passes than `reduce` would be made by this thread alone.
-    if sizes is not None and processes is None and balance is None:
+    if sizes is not None and request.processes is None and request.balance is None:
         # Threads suffice: they reduce arrays, which needs no interpreter.
         with WorkerPool(jobs or processors(), threads=True, executor=executor) as pool:
             parts = pool.count if executor else _PARTS_PER_THREAD * pool.count
@@ -515,30 +500,13 @@ def read_files(
 
 def _tried(
     registry: Registry,
-    metrics: Sequence[str] | None,
-    requirements: bool,
-    units: Mapping[str, str] | None,
-    balance: BalanceRequest | None,
-    processes: ProcessSelection | None,
-    call_sites: bool,
-    lines: bool,
-    columns: ColumnChoices | None,
+    request: ReadRequest,
     reduction: Reduction | None,
     file: RunFile,
     workers: Workers | None = None,
 ) -> Outcome:
     try:
-        return read_runs(
-            *(file, registry, metrics, reduction),
-            requirements=requirements,
-            units=units,
-            balance=balance,
-            processes=processes,
-            call_sites=call_sites,
-            lines=lines,
-            columns=columns,
-            workers=workers,
-        )
+        return read_runs(file, registry, request, reduction, workers=workers)
     except InputError as error:
         return error
 

@@ -34,7 +34,7 @@ from callpath_modeler.readers.base import (
     opened_runs,
 )
 from callpath_modeler.readers.discover import RunFile
-from callpath_modeler.readers.profile_runs import read_runs
+from callpath_modeler.readers.profile_runs import ReadRequest, read_runs
 from callpath_modeler.readers.reductions import OF_THE_FIRST
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.readers.tokens import REPETITIONS
@@ -251,7 +251,7 @@ class ReaderContract:
     def test_what_was_read_can_be_sent_to_another_process(
         self, reader: Reader, profile: Path
     ) -> None:
-        for read in read_runs(RunFile(profile), Registry((reader,)), None, None):
+        for read in read_runs(RunFile(profile), Registry((reader,)), ReadRequest(), None):
             sent = pickle.loads(pickle.dumps(read))  # noqa: S301 - ours
             check_same_run(sent, read)
 

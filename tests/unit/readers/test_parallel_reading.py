@@ -11,7 +11,7 @@ from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.schema import Extent, Reduction
 from callpath_modeler.readers import profile_runs
 from callpath_modeler.readers.assemble import ReadOptions, assemble
-from callpath_modeler.readers.profile_runs import read_files
+from callpath_modeler.readers.profile_runs import ReadRequest, read_files
 from callpath_modeler.support import parallel
 from callpath_modeler.support.parallel import WorkerPool
 from callpath_modeler.testing.checks import check_same_run
@@ -54,7 +54,7 @@ def test_runs_and_refusals_come_in_the_order_of_the_files(reader, tmp_path, eage
     given = files(reader, tmp_path, profiles)
     told = []
     results = [
-        list(read_files(given, registry(reader), None, None, jobs=jobs, progress=told_to))
+        list(read_files(given, registry(reader), ReadRequest(), None, jobs=jobs, progress=told_to))
         for jobs, told_to in ((1, None), (2, lambda *done: told.append(done)))
     ]
     assert eager == [2]
@@ -97,7 +97,7 @@ def test_a_trace_is_as_large_as_what_lies_beside_it(reader, tmp_path, monkeypatc
     (beside / "deeper").mkdir(parents=True)
     (beside / "0.evt").write_bytes(b"x" * 100)
     (beside / "deeper" / "1.evt").write_bytes(b"x" * 1000)
-    list(read_files(given, registry(reader), None, None, jobs=2))
+    list(read_files(given, registry(reader), ReadRequest(), None, jobs=2))
     assert seen == {"app.p2.fake": 1102, "app.p4.fake": 4}
 
 
@@ -156,10 +156,10 @@ def test_the_largest_profile_is_divided_and_results_keep_their_order(tmp_path, m
     reader = FakeDividingReader()
     profiles = {2: source(2), 500: source(500), 4: source(4), 600: InputError("no", hint="mend")}
     given, told = files(reader, tmp_path, profiles), []
-    whole = list(read_files(given, registry(reader), None, None))
+    whole = list(read_files(given, registry(reader), ReadRequest(), None))
     parts = list(
         read_files(
-            *(given, registry(reader), None, None),
+            *(given, registry(reader), ReadRequest(), None),
             jobs=3,
             progress=lambda *done: told.append(done),
         )
@@ -181,7 +181,7 @@ def test_what_needs_values_of_processes_is_read_by_one(tmp_path, monkeypatch, wo
     reader = FakeDividingReader()
     (file,) = files(reader, tmp_path, {500: source(500)})
     with pytest.raises(IndexError):
-        list(read_files([file], registry(reader), None, None, jobs=2, **words))
+        list(read_files([file], registry(reader), ReadRequest(**words), None, jobs=2))
 
 
 def test_an_error_that_ends_the_reading_comes_in_the_order_of_the_files(tmp_path, monkeypatch):
@@ -190,4 +190,4 @@ def test_an_error_that_ends_the_reading_comes_in_the_order_of_the_files(tmp_path
     reader = FakeDividingReader()
     given = files(reader, tmp_path, {2: source(2, FakeMax), 500: source(500, FakeMax)})
     with pytest.raises(DataError, match=r"app\.p2\.divided: holds no mean"):
-        list(read_files(given, registry(reader), None, Reduction.MEAN, jobs=2))
+        list(read_files(given, registry(reader), ReadRequest(), Reduction.MEAN, jobs=2))
