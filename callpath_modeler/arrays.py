@@ -1,4 +1,4 @@
-"""Array types by element type."""
+"""Array types by element type, and the memory of arrays in mapped files."""
 
 from __future__ import annotations
 

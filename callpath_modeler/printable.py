@@ -2,8 +2,8 @@
 
 Names of functions, metrics, parameters and files come from files that nobody checked. Each language
 has one function, and all code that writes the language calls it. LaTeX has its own in
-`report.latex` and HTML in `report.page.markup`, because they also set formulas and tags. That of
-matplotlib is `report.plot.style.label`, because it asks the font for its signs.
+`report.model_formulas` and HTML in `report.page.markup`, because they also set formulas and tags.
+That of matplotlib is `report.model_plot.label`, because it asks the font for its signs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,19 @@
-"""The search for causes of growth: one label for each call path."""
+"""The search for causes of growth: one label for each call path.
+
+The data flow is
+
+1. `callpath_modeler.profile.call_class` tells which cost law can hold for a call path;
+2. `cause_needs` collects time, noise, requirements and delays of some call paths, at all points and
+   at the target;
+3. `laws_of_time` lists the cost laws of a class, such as ``t = m (c1 + c2 s)`` for messages, with
+   their sources, and turns them into regressions: requirements alone, with a delay, or with
+   waiting;
+4. `cause` gives every hypothesis a probability and non-negative coefficients, for all call paths at
+   once;
+5. this module decides on one label for each call path, or none;
+6. `cause` predicts the explained and the unexplained time of one call path at the target, with
+   bands.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ out, however many connections they open and however slowly they send.
 
 It listens on the loopback device only. Other users of a login node can reach this device as well,
 so the address contains a token that cannot be guessed. Connections without it are limited in time
-and number, see `waiting_connections`.
+and number.
 """
 
 from __future__ import annotations

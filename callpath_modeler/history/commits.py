@@ -1,8 +1,8 @@
 """Histories of commits: the judgement of all records of runs.
 
-`run_records` makes the records, and `history.store` keeps them. `judged` lays the records of one
-series on a grid of call paths, records, scales and repetitions. Then `analysis.history` judges this
-grid. The words for people are in `report.history`.
+`run_records` makes the records, and `history_store` keeps them. `judged` lays the records of one
+series on a grid of call paths, records, scales and repetitions. Then `judgement` judges this grid.
+The words for people are in `report.history_text`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Histories of commits on disk: one SQLite file that several jobs may write at the same time.
 
 The file has three tables with the same columns: records of commits, and predictions with what was
-measured later, which `history.prediction_store` describes. A record is a row: the commit, the time
+measured later, which `predictions` describes. A record is a row: the commit, the time
 that orders the history, and a payload. The payload is compressed MessagePack with the values of
 each call path, scale and repetition. A record is written in one transaction of a write-ahead log.
 So a job that is killed, or a full disk, leaves the earlier records and no part of the new one. The

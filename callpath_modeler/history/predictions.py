@@ -6,7 +6,7 @@ later ones are corrected.
 
 A prediction is a row: bands of call paths at one target, with the runs that the models were made
 of. An outcome is a row, too: values of call paths of later runs at one scale. Rows are never
-changed, so several jobs can add them, as they add records (see `history.store`).
+changed, so several jobs can add them, as they add records (see `history_store`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records of runs for a history: what was measured, what was predicted, and what came of it.
 
-`record_of` and `outcomes_of` read runs, and `prediction_of` takes a ranking. `history.store` and
-`prediction_store` keep the records.
+`record_of` and `outcomes_of` read runs, and `prediction_of` takes a ranking. `history_store` and
+`predictions` keep the records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEPT = 1_024
 """Largest number of call paths in a record: the costliest ones."""
 
 _FACTORS = (PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION)
-"""Factors of a record, in the order of `history.store.FACTORS`."""
+"""Factors of a record, in the order of `history_store.FACTORS`."""
 
 
 def record_of(

@@ -5,8 +5,6 @@ They cover all hypotheses at once. See docs/explanation/hypotheses.md, 'Screenin
 A fan is a shape with all terms of one parameter. With a free level at each value of that
 parameter, the shape leaves no larger residual than with any of the terms. So one regression bounds
 a whole fan. See docs/explanation/several-parameters.md, 'Pairs'.
-
-See docs/explanation/hypotheses.md, 'Screening'.
 """
 
 from __future__ import annotations
@@ -460,7 +458,7 @@ def _regressed(
 def screen(
     data: ScaledRows, hypotheses: Hypotheses, log_prior: FloatArray, drifts: Sequence[Drift]
 ) -> ScreenedHypotheses:
-    """Return as `screening.screen`."""
+    """Return as `residuals.screen`."""
     rough = rough_fit(data, hypotheses)
     unit = error_unit(data, rough)
     regressions = [

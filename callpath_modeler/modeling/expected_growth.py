@@ -1,5 +1,9 @@
 """Measurements compared with an expected growth: spaces, limits, matches and verdicts.
 
+The method comes from Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for
+Scalability through Continuous Validation of Performance Expectations (TPDS 30(8), 2019). In
+addition to its match there is a verdict with a probability.
+
 Every term of the space is fitted together with a constant, by relative least squares. The term that
 predicts left-out points best is chosen: it has the largest adjusted R^2 of the leave-one-out
 residuals, which is zero for a constant.
@@ -7,9 +11,7 @@ residuals, which is zero for a constant.
 The published method chooses one growth and compares it. Here every hypothesis of the mixture counts
 with its probability. So an expectation is kept or broken only if the data decide.
 
-See docs/explanation/expectations.md, 'Limits, divergence, match'.
-
-See docs/explanation/expectations.md, 'Growth'.
+See docs/explanation/expectations.md, 'Growth', 'Limits, divergence, match' and 'The verdict'.
 
 See docs/explanation/expectations.md, 'The verdict'.
 """

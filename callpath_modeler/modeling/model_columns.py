@@ -125,7 +125,7 @@ class ModelColumns:
         The unit of `root`: the largest value of each row, in the unit of the metric.
     root : ndarray [n, 1 + A, 6] of float32
         Errors of the coefficients of the model and its alternatives, with the mixture method: roots
-        of their covariances, see module `roots`; [n, 0, 6] with the classic method.
+        of their covariances, see `roots`; [n, 0, 6] with the classic method.
     """
 
     space: SearchSpace

@@ -1,8 +1,11 @@
 """The kernels in numpy, which need no compiled library.
 
-See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+These kernels define the results. Each function here, in `evidence_bounds` and in `predicted_bands`
+is the vector expression of an equation in docs/explanation/hypotheses.md or
+docs/explanation/noise-and-bands.md, in double precision. The compiled library computes the same,
+and tests compare both.
 
-See docs/explanation/noise-and-bands.md, 'Noise'.
+See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from callpath_modeler.modeling.repetitions import Centre, centre_of_sorted
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
-    """Return as `repetition_noise.repetition_stats`."""
+    """Return as `scaled_rows.repetition_stats`."""
     # The order of the parts of a sum affects its rounding.
     ordered = np.sort(y, axis=2)
     present = np.isfinite(ordered)
@@ -61,14 +64,14 @@ def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
 
 
 def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return as `repetition_noise.row_spread`."""
+    """Return as `scaled_rows.row_spread`."""
     dof = degrees_of_freedom(reps).sum(axis=1)
     raw = reps.squares.sum(axis=1) / np.maximum(dof, 1.0)
     return raw, dof, np.where(reps.count > 0, np.nan_to_num(reps.centre), 0.0).max(axis=1)
 
 
 def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
-    """Return as `repetition_noise.Pool.noise`."""
+    """Return as `scaled_rows.Pool.noise`."""
     count, squares = reps.count, reps.squares
     present = count > 0
     raw, dof, size = row_spread(reps)
@@ -96,7 +99,7 @@ def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
 
 
 def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
-    """Return as `outcome.row_status`."""
+    """Return as `row_models.row_status`."""
     centre = np.where(reps.count > 0, reps.centre, 0.0)
     status = np.full(len(y), FitStatus.OK, dtype=np.int8)
     status[(centre == 0).all(axis=1)] = FitStatus.ZERO
@@ -110,7 +113,7 @@ def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
 def point_counts(
     count: FloatArray, points: FloatArray
 ) -> tuple[Int16Array, FloatArray, FloatArray]:
-    """Return as `outcome.point_counts`."""
+    """Return as `row_models.point_counts`."""
     present = count > 0
     low, high = np.where(present, points, np.inf), np.where(present, points, -np.inf)
     return present.sum(axis=1).astype(np.int16), low.min(axis=1), high.max(axis=1)
@@ -206,7 +209,7 @@ class ReferenceKernels:
         far: FloatArray,
         baseline: MisfitBaseline,
     ) -> None:
-        """Write as `outcome.write_models`."""
+        """Write as `row_models.write_models`."""
         codes = hypotheses.codes(found.chosen)
         shapes = row_models.ShapeColumns.of(hypotheses, far)
         row_models.write_found(columns, rows, found, codes, data, unit, shapes, baseline)

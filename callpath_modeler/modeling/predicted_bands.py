@@ -1,8 +1,6 @@
 """Predictive distributions, prediction bands, and quantiles of rows, in numpy.
 
-See docs/explanation/noise-and-bands.md, 'Prediction and band'.
-
-See docs/explanation/noise-and-bands.md, 'Sums'.
+See docs/explanation/noise-and-bands.md, 'Prediction and band' and 'Sums'.
 """
 
 from __future__ import annotations
@@ -95,7 +93,7 @@ def _quantile(mixture: Mixture, probability: float) -> FloatArray:
 
 
 def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
-    """Return as `predictive.predictive_mixture`, without change points."""
+    """Return as `model_columns.predictive_mixture`, without change points."""
     codes = np.concatenate([models.terms[:, None, :2], models.alternative_terms], axis=1)
     numbers = np.concatenate([models.coefficients[:, None, :3], models.alternative_coefficients], 1)
     weight = np.concatenate([models.weight[:, None], models.alternative_weight], axis=1)
@@ -130,7 +128,7 @@ def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture
 def bands(
     models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return as `predictive.prediction_interval`, without change points."""
+    """Return as `model_columns.prediction_interval`, without change points."""
     weight = models.alternative_weight
     counted = (weight[:, ::-1].cumsum(axis=1)[:, ::-1] > least).sum(axis=1)
     # The library gives few numbers of alternatives to a row, so that rows can share vectors.

@@ -362,7 +362,7 @@ def _sizes(arrays: Mapping[str, npt.NDArray[np.generic]], rows: int, method: str
         "A": of_alternatives,
         "t": of_others,
         "c": of_others + 1,
-        # Errors are triangular matrices of the coefficients, see module `roots`.
+        # Errors are triangular matrices of the coefficients, see `roots` in `model_columns`.
         "M": of_alternatives + 1,
         "R": numbers_of_root(of_terms),
     }

@@ -102,7 +102,7 @@ _PLOTS = "callpath_modeler.report.plot"
 class HtmlReprMixin:
     """An object that a notebook displays as HTML.
 
-    The HTML is made by `report.page.notebook`, which is imported on demand. So an experiment or a
+    The HTML is made by `report.page.document`, which is imported on demand. So an experiment or a
     ranking does not depend on pages.
     """
 

@@ -105,7 +105,7 @@ class EvaluationBudget:
         self.limits.check(Work.EVALUATIONS, self._evaluations, _SPLIT)
 
     def crossing(self, beyond: Callable[[FloatArray], Band], points: FloatArray) -> Crossing | None:
-        """Return the scale from which on a bound is broken, as `crossings.crossing` does.
+        """Return the scale from which on a bound is broken, as `crossing` does.
 
         None = the file has caused too many searches.
         """

@@ -244,7 +244,7 @@ class CompiledKernels:
     def quantiles_of_bands(
         models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
     ) -> FloatArray:
-        """Return as `reference.sums.quantiles_of_bands`."""
+        """Return as `predicted_bands.quantiles_of_bands`."""
         score = scores(models.confidence)
         found = np.empty((*band.value.shape, len(score)))
         asked = normal_share(np.delete(score, ENDS))
@@ -254,7 +254,7 @@ class CompiledKernels:
 
     @staticmethod
     def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
-        """Return as `reference.sums.addends`."""
+        """Return as `predicted_bands.addends`."""
         found = np.empty((len(quantiles), COLUMNS))
         given = float64_arrays(quantiles), float64_arrays(weights)
         call("addends", len(quantiles), *given[0], float(correlation), *given[1], found)
@@ -262,7 +262,7 @@ class CompiledKernels:
 
     @staticmethod
     def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
-        """Return the same as `mixture.repetition_noise.repetition_stats`."""
+        """Return the same as `scaled_rows.repetition_stats`."""
         (rows, points, repetitions), how_many = y.shape, y.shape[0] * y.shape[1]
         (every,) = float64_arrays(y)
         centre, count, squares = np.empty((3, how_many))
@@ -272,14 +272,14 @@ class CompiledKernels:
 
     @staticmethod
     def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the same as `mixture.repetition_noise.row_spread`."""
+        """Return the same as `scaled_rows.row_spread`."""
         raw, dof, size = np.empty((3, len(reps.centre)))
         call("spread_of_rows", *reps.centre.shape, *_columns_of_stats(reps), raw, dof, size)
         return raw, dof, size
 
     @staticmethod
     def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
-        """Return the same as `mixture.repetition_noise.Pool.noise`."""
+        """Return the same as `scaled_rows.Pool.noise`."""
         variance, dof, spread = np.empty((3, len(reps.centre)))
         weight = np.empty(reps.centre.shape)
         line = np.array(
@@ -298,7 +298,7 @@ class CompiledKernels:
 
     @staticmethod
     def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
-        """Return as `outcome.row_status`."""
+        """Return as `row_models.row_status`."""
         status = np.empty(len(y), dtype=np.int8)
         columns = float64_arrays(y, reps.centre, reps.count)
         call("state", *y.shape, MIN_POINTS["mixture"], *columns, _STATUS, status)
@@ -328,7 +328,7 @@ class CompiledKernels:
         log_prior: FloatArray,
         drifts: Sequence[Drift],
     ) -> ScreenedHypotheses:
-        """Return as `screening.screen`."""
+        """Return as `evidence_bounds.screen`."""
         found = screened(data, hypotheses, log_prior, drifts)
         return ScreenedHypotheses(
             found.row,
@@ -388,7 +388,7 @@ class CompiledKernels:
         far: FloatArray,
         baseline: MisfitBaseline,
     ) -> None:
-        """Write models, alternatives, quality and status, as `outcome.write_models` does."""
+        """Write models, alternatives, quality and status, as `row_models.write_models` does."""
         write_spread(columns, rows, found, data, unit)
         values, weight = float64_arrays(data.values, data.weight)
         size, (rows,) = values.shape, int32_arrays(rows)

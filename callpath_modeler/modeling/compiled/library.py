@@ -39,7 +39,7 @@ _MODELS = f"""n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUM
     f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
     f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
     f8 beyond[targets]"""
-"""Models, and their shapes at targets, as `bands._columns` gives them."""
+"""Models, and their shapes at targets, as `c_kernels._columns` gives them."""
 _TEXT = f"""
 normal_shares: n, f8 z[n], f8 found[n]
 log_normal_shares: n, f8 z[n], f8 found[n]

@@ -32,13 +32,13 @@ Unit: standard deviations. Evidence: by convention.
 SCORES = 9
 """Quantiles of each row: the middle one, and on each side inner ones, the end and the outermost.
 
-Unit: quantiles. Evidence: mathematics, `sums.scores`.
+Unit: quantiles. Evidence: mathematics, `distributions.scores`.
 """
 
 ENDS = 1, 7
 """Places of the ends of the band among these quantiles.
 
-Unit: places. Evidence: mathematics, `sums.scores`.
+Unit: places. Evidence: mathematics, `distributions.scores`.
 """
 
 STEPS = 4

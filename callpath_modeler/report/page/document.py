@@ -164,7 +164,7 @@ def served_page(content: PageContent, request: ViewRequest, controls: Html) -> s
     Parameters
     ----------
     content : the content; it has a forecast
-    request : the view, from `tree.page_request`
+    request : the view, from `trees.page_request`
     controls : a form
 
     Raises

@@ -8,7 +8,7 @@ The simulation of `simulation/simulator.py` matches messages; here every rank ha
   when the receive is posted; each of both takes L.
 - A receive is complete when the data have arrived; each takes the overhead o, in the order of
   arrival.
-- Collective operations are their messages, see `collective_times.py`. Those that make or free a
+- Collective operations are their messages. Those that make or free a
   communicator are barriers.
 - The network has no contention: the ports of senders alone limit the rate of messages.
 
