@@ -60,30 +60,29 @@ def command(
     The output states the error of each prediction, whether its band holds, and how often bands
     hold by marks of trust. `rank --calibrated STORE` corrects later bands by these scores.
     """
-    from callpath_modeler.history import predictions as prediction_store
-    from callpath_modeler.history.predictions import chosen, scored
+    from callpath_modeler.history.predictions import chosen, outcomes, predictions, remember, scored
     from callpath_modeler.history.run_records import outcomes_of
     from callpath_modeler.report.scores import scores_table, scores_text
     from callpath_modeler.studies.loading import load as load_experiment
 
     form, told = table.form, labels_of(labels)
-    predictions = prediction_store.predictions(store)
-    if not predictions:
+    remembered = predictions(store)
+    if not remembered:
         raise DataError(
             f"{store} has no prediction",
             hint=f"cpmodel rank EXP --target P --remember {store}",
         )
     if experiment:
-        mine = chosen(predictions, metric, told)
+        mine = chosen(remembered, metric, told)
         if not mine:
             raise DataError("no remembered prediction has these labels", hint="omit --label")
         options = load.of_metric(mine[-1].metric)
         runs = load_experiment(experiment, options, console.progress("read"))
         refuse_incomplete(runs.findings)
         for each in outcomes_of(runs, mine, time.time(), told):
-            prediction_store.remember(store, each)
+            remember(store, each)
         console.findings(runs.findings)
-    found = scored(predictions, prediction_store.outcomes(store), metric, told)
+    found = scored(remembered, outcomes(store), metric, told)
     if form == HTML:
         from callpath_modeler.report.page.history_page import scores_page
 

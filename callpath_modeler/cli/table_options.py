@@ -426,18 +426,22 @@ class HistoryRequest(Struct, frozen=True):
         return BandCorrection() if self.calibrated is None else self._of(ranking, self.calibrated)
 
     def _remember(self, console: Console, ranking: Ranking, store: Path) -> None:
-        from callpath_modeler.history import predictions as prediction_store
+        from callpath_modeler.history.predictions import remember
         from callpath_modeler.history.run_records import prediction_of
         from callpath_modeler.units import counted
 
         record = prediction_of(ranking, time.time(), self.labels)
-        is_new = prediction_store.remember(store, record)
+        is_new = remember(store, record)
         said = "remembered" if is_new else "in the history already"
         console.note(f"{store}: {counted(len(record.callpaths), 'prediction')}: {said}")
 
     def _of(self, ranking: Ranking, store: Path) -> BandCorrection:
-        from callpath_modeler.history import predictions as prediction_store
-        from callpath_modeler.history.predictions import recalibrated, scored
+        from callpath_modeler.history.predictions import (
+            outcomes,
+            predictions,
+            recalibrated,
+            scored,
+        )
         from callpath_modeler.report.scores import calibration_sentence
 
         if ranking.repetitions or math.isinf(ranking.target):
@@ -446,12 +450,12 @@ class HistoryRequest(Struct, frozen=True):
                 hint="a finite target beyond the runs, or --predicted",
             )
         fitted = ranking.fitted
-        predictions = [
+        remembered = [
             each
-            for each in prediction_store.predictions(store)
+            for each in predictions(store)
             if (each.metric, each.level) == (fitted.metric.name, fitted.models.confidence)
         ]
-        found = scored(predictions, prediction_store.outcomes(store), labels=self.labels)
+        found = scored(remembered, outcomes(store), labels=self.labels)
         return BandCorrection(
             recalibrated(ranking, found.calibration.factor),
             found.calibration,

@@ -160,7 +160,7 @@ def add(
     predictions at that scale are kept as well.
     """
     from callpath_modeler.history import history_store
-    from callpath_modeler.history import predictions as prediction_store
+    from callpath_modeler.history.predictions import remember
     from callpath_modeler.history.run_records import record_of
 
     if not commit.strip():
@@ -171,7 +171,7 @@ def add(
     refuse_incomplete(findings)
     is_new = history_store.add(store, record)
     if predictions is not None:
-        prediction_store.remember(store, predictions)
+        remember(store, predictions)
     console.findings(findings)
     what = counted(len(record.callpaths), "call path")
     said = "added" if is_new else "was in the history already"

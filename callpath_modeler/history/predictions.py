@@ -1,6 +1,6 @@
 """Remembered predictions, and what was measured later: errors, bands and their calibration.
 
-Data flow: `prediction_store` keeps predictions and outcomes. `scored` pairs those of one series and
+Data flow: `predictions` keeps predictions and outcomes. `scored` pairs those of one series and
 compares them as ``rank --verify`` does. `analysis.calibration` says how often bands held, and how
 later ones are corrected.
 
