@@ -24,9 +24,7 @@ import pytest
 
 from callpath_modeler.analysis.answer import answer_at
 from callpath_modeler.analysis.answer_bands import AnswerInputs
-from callpath_modeler.cli import browse
-from callpath_modeler.cli import web as page_server
-from callpath_modeler.cli import web as waiting_connections
+from callpath_modeler.cli import browse, web
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.web import PageServer, Response, WebViews
 from callpath_modeler.profile.tree_views import ViewKind
@@ -287,13 +285,13 @@ def slow_sockets(server, number):
 @pytest.fixture
 def patient(monkeypatch):
     """Let slow requests stay for the whole test, however slow the machine is."""
-    monkeypatch.setattr(waiting_connections, "SECONDS", 600.0)
+    monkeypatch.setattr(web, "SECONDS", 600.0)
 
 
 def test_the_owner_gets_the_page_while_slow_sockets_hold_all_places(server, patient):  # noqa: ARG001
-    with slow_sockets(server, 3 * waiting_connections.PLACES):
+    with slow_sockets(server, 3 * web.PLACES):
         assert [page(server)[0] for _ in range(3)] == [200, 200, 200]
-        assert len(server.waiting) <= waiting_connections.PLACES
+        assert len(server.waiting) <= web.PLACES
 
 
 def test_connections_of_other_users_end_before_those_of_the_owner(server, patient, monkeypatch):  # noqa: ARG001
@@ -301,8 +299,8 @@ def test_connections_of_other_users_end_before_those_of_the_owner(server, patien
     with mine:
         port, own = mine.getsockname()[1], os.getuid()
         users = Users({port: own})
-        monkeypatch.setattr(waiting_connections, "users_of_connections", lambda _: users)
-        with slow_sockets(server, 5 * waiting_connections.PLACES):
+        monkeypatch.setattr(web, "users_of_connections", lambda _: users)
+        with slow_sockets(server, 5 * web.PLACES):
             page(server)
             mine.sendall(f"GET /{server.token}/ HTTP/1.0\r\nHost: localhost:1\r\n\r\n".encode())
             assert mine.recv(12) == b"HTTP/1.0 200"
@@ -318,12 +316,12 @@ class Users(dict):
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the system lists no connections")
 def test_the_system_says_which_user_connects(server):
     with slow_sockets(server, 2) as slow:
-        users = waiting_connections.users_of_connections(server.port)
+        users = web.users_of_connections(server.port)
         assert {users[one.getsockname()[1]] for one in slow} == {os.getuid()}
 
 
 def test_a_request_of_one_byte_a_second_ends_at_its_limit(server, monkeypatch):
-    monkeypatch.setattr(waiting_connections, "SECONDS", 1.5)
+    monkeypatch.setattr(web, "SECONDS", 1.5)
     with slow_sockets(server, 1) as (one,):
         sent = 0
         with suppress(OSError):
@@ -336,7 +334,7 @@ def test_a_request_of_one_byte_a_second_ends_at_its_limit(server, monkeypatch):
                 sent += 1
         assert 0 < sent < 30
     # Each byte is sent well within the time in which the next one has to arrive.
-    assert page_server._Handler.timeout > waiting_connections.SECONDS
+    assert web._Handler.timeout > web.SECONDS
 
 
 @pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")

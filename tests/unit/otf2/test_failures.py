@@ -126,12 +126,12 @@ def test_a_library_without_the_functions_is_told_from_one_that_does_not_load(mon
 
 
 def test_ctrl_c_in_a_callback_is_not_lost(anchor, monkeypatch):
-    from cpmodel_otf2 import library as callbacks
+    from cpmodel_otf2 import library
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(callbacks, "_call_callbacks", lambda *_: {"Enter": interrupted})
+    monkeypatch.setattr(library, "_call_callbacks", lambda *_: {"Enter": interrupted})
     hook = sys.unraisablehook
     with pytest.raises(KeyboardInterrupt):
         TraceReader().open(anchor).__enter__()

@@ -11,7 +11,6 @@ import pytest
 from callpath_modeler.errors import InputError
 from callpath_modeler.support.input_limits import UNLIMITED
 from cpmodel_tables import grid
-from cpmodel_tables import grid as columns
 from cpmodel_tables.grid import CellColumns
 
 ROWS = 300
@@ -22,8 +21,8 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr("cpmodel_tables.delimited.CHUNK", 7)
     monkeypatch.setattr(grid, "CHUNK", 7)
     monkeypatch.setattr(grid, "_AT_ONCE", 50)
-    monkeypatch.setattr(columns, "_FEW", 2)
-    monkeypatch.setattr(columns, "_MANY", 4)
+    monkeypatch.setattr(grid, "_FEW", 2)
+    monkeypatch.setattr(grid, "_MANY", 4)
 
 
 def csv_of(*, comments=False):

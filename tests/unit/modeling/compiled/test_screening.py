@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling.compiled import library as candidates
+from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.compiled.library import call
 from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.mixture.residuals import screen
@@ -117,10 +117,10 @@ def test_rows_for_which_there_is_no_room_are_screened_later(noted, monkeypatch):
     known = hypotheses(DEFAULT_SPACE, points)
     data, ways = rows_to_fit(points, y)
     arguments = data, known, known.log_prior, ways.extremes
-    found, calls = candidates.screened(*arguments), []
-    monkeypatch.setattr(candidates, "NOTED", noted)
-    monkeypatch.setattr(candidates, "call", lambda *a: (calls.append(a), call(*a)))
-    later = candidates.screened(*arguments)
+    found, calls = library.screened(*arguments), []
+    monkeypatch.setattr(library, "NOTED", noted)
+    monkeypatch.setattr(library, "call", lambda *a: (calls.append(a), call(*a)))
+    later = library.screened(*arguments)
     assert len(calls) > 1
     for one, other in zip(found, later, strict=True):
         np.testing.assert_array_equal(one, other)
