@@ -34,6 +34,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.paths import join_with_arrows, read_title
 from callpath_modeler.report.headline import omissions
 from callpath_modeler.report.model_formulas import python_formulas
+from callpath_modeler.report.table_formats import blocks
 from callpath_modeler.support.toml import key_in_toml, text_in_toml
 from callpath_modeler.units import (
     base_and_factor,
@@ -49,8 +50,6 @@ EXTRAP_VERSION = "4.0.2"
 """Version of the layout of experiments; later versions of Extra-P read it as well."""
 
 
-_BLOCK = 8192
-"""Call paths whose values are in memory as numbers of Python at a time."""
 _MICROSECONDS = 1e6
 _QUICK = 2
 """Compression level: less than half the time of the default, and an eighth more bytes."""
@@ -272,15 +271,13 @@ def _all_series(experiment: Experiment, *, by_path: bool = False) -> Iterator[_S
     """
     columns, size = [*experiment.columns.values()], len(experiment.tree)
     if by_path:
-        for start in range(0, size, _BLOCK):
-            rows = np.arange(start, min(start + _BLOCK, size))
+        for rows in blocks(size):
             of_metrics = [_series_of(experiment, column, rows) for column in columns]
             for of_path in zip(*of_metrics, strict=True):
                 yield from (series for series in of_path if series is not None)
         return
     for column in columns:
-        for start in range(0, size, _BLOCK):
-            rows = np.arange(start, min(start + _BLOCK, size))
+        for rows in blocks(size):
             of_metric = _series_of(experiment, column, rows)
             yield from (series for series in of_metric if series is not None)
 

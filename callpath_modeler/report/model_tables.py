@@ -24,7 +24,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.columns import verdicts_of
 from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.ranking_table import fit_settings
-from callpath_modeler.report.table_formats import Cell, RowColumns, Table, file_cells
+from callpath_modeler.report.table_formats import Cell, RowColumns, Table, blocks, file_cells
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Attribute = str | int | float
 
-_BLOCK = 8192
-"""Call paths whose attributes are in memory at a time."""
 _TYPES = {str: "string", bool: "boolean", int: "long", float: "double"}
 _SCHEMA = "http://graphml.graphdrawing.org/xmlns"
 _GRAPHML = (
@@ -125,12 +123,11 @@ class CallPathGraph:
     def _nodes(self) -> Iterator[list[tuple[str, dict[str, Attribute]]]]:
         """Yield the ids of call paths and their attributes, block by block."""
         ids = self.tree.ids()
-        for start in range(0, len(ids), _BLOCK):
-            rows = np.arange(start, min(start + _BLOCK, len(ids)))
+        for rows in blocks(len(ids)):
             columns = {**self._known(rows), **self.attributes(rows)}
             found = []
             for node, cells in zip(
-                ids[start : start + _BLOCK], zip(*columns.values(), strict=True), strict=True
+                ids[rows[0] : rows[-1] + 1], zip(*columns.values(), strict=True), strict=True
             ):
                 data = {
                     name: cell
@@ -144,8 +141,8 @@ class CallPathGraph:
         """Yield the ids of callers and callees, block by block."""
         ids, parent = self.tree.ids(), self.tree.parent
         callees = np.argsort(parent, kind="stable")[int((parent == ROOT).sum()) :]
-        for start in range(0, len(callees), _BLOCK):
-            rows = callees[start : start + _BLOCK]
+        for places in blocks(len(callees)):
+            rows = callees[places]
             pairs = zip(parent[rows].tolist(), rows.tolist(), strict=True)
             yield [(ids[caller], ids[row]) for caller, row in pairs]
 
@@ -342,4 +339,4 @@ def _known_cell(cell: Cell) -> Attribute | None:
 
 
 def _known(values: np.ndarray) -> list[Attribute | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]
+    return [*map(_known_cell, values.tolist())]

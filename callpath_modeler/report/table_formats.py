@@ -34,6 +34,13 @@ Cell = str | int | float | bool | None
 BLOCK = 8192
 """Rows of a table that are made and written together; a table of 10^6 rows never is in memory."""
 
+
+def blocks(size: int) -> Iterator[IntArray]:
+    """Yield the numbers of `size` rows, `BLOCK` at a time."""
+    for start in range(0, size, BLOCK):
+        yield np.arange(start, min(start + BLOCK, size))
+
+
 SCHEMA = 1
 """Version of the JSON layout; it rises when a field is removed or changes its meaning."""
 
