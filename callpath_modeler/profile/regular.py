@@ -184,14 +184,14 @@ class _Parser:
 def _test_of(text: str, *, caseless: bool) -> Callable[[str], object]:
     """Return what tells whether a character is one of a set, as in Python."""
     with warnings.catch_warnings():
-        # What a later Python will read in another way is read as this one does.
+        # Signs that a later Python will read in another way are read as this Python reads them.
         warnings.simplefilter("ignore")
         return re.compile(text, re.IGNORECASE if caseless else 0).fullmatch
 
 
 _ONE, _BORDER, _SPLIT, _END = range(4)
 _FIRST, _LETTER, _OTHER, _LAST = range(4)
-"""What stands beside a place between two characters: nothing, a letter of a word, another."""
+"""The character beside a place between two characters: none, a letter of a word, another."""
 
 
 class Machine:
@@ -344,7 +344,7 @@ class Machine:
 
 
 class _State(dict[str, "_State"]):
-    """Where in an expression a machine may be: the state that follows each character."""
+    """The states of a machine for an expression: one after each character."""
 
     def __init__(self, machine: Machine, places: int, before: int) -> None:
         super().__init__()
@@ -357,7 +357,7 @@ class _State(dict[str, "_State"]):
 
     @cached_property
     def ends(self) -> bool:
-        """Whether the expression fits if the name ends here."""
+        """True if the expression fits when the name ends here."""
         return self.machine.is_end(self.places, self.before)
 
 
@@ -369,7 +369,7 @@ class _Found(_State):
 
 
 def _is_at(sign: str, before: int, beside: int) -> bool:
-    """Tell whether a place between two characters is what a sign means."""
+    """Return whether a sign means a place between two characters."""
     if sign in {"^", "\\A"}:
         return before == _FIRST
     if sign in {"$", "\\Z"}:

@@ -105,7 +105,7 @@ def _longer(share: Share, factor: float) -> Share:
 def with_bytes(told: Specification, factor: Fraction) -> Specification:
     """Return the specification with sizes times a factor, rounded up to whole bytes.
 
-    What a collective with unequal sizes sends in all is what it receives in all.
+    In all, a collective with unequal sizes sends as much as it receives.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _consistent(
         part = _times(received // n, factor)
         return np.broadcast_to(part.sum(axis=0), sent.shape).copy(), n * part
     sent = _times(sent, factor)
-    # The sum of what is received is apportioned by the running sum, so that rounding cancels.
+    # The running sum apportions the received bytes, so that rounding cancels.
     total, before = sent.sum(axis=0), np.cumsum(received, axis=0)
     whole = np.maximum(before[-1:], 1).astype(object)
     ends = (before.astype(object) * total.astype(object) // whole).astype(np.int64)
@@ -238,7 +238,7 @@ _Ends = dict[int, list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The messages of a round of all groups, by what ranks do.
+    """The messages of a round of all groups, by the actions of ranks.
 
     Attributes
     ----------
@@ -250,7 +250,7 @@ class _Turn:
 
     @property
     def is_burst(self) -> bool:
-        """Whether a rank sends or receives more than one message."""
+        """True if a rank sends or receives more than one message."""
         return any(len(one) > 1 for ends in (self.sent, self.received) for one in ends.values())
 
     def who(self) -> tuple[bool, list[tuple[Kind, tuple[int, ...]]]]:

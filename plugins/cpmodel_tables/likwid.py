@@ -52,7 +52,7 @@ class _Amounts:
 def read(path: Path) -> list[RunSource]:
     """Return the run: regions, or the whole program without regions.
 
-    Times and calls of a process are those of its longest thread. Counts are sums over its threads.
+    The longest thread gives the times and calls of its process. Counts are sums over its threads.
     Of several processes, the values are means.
 
     Raises

@@ -89,7 +89,7 @@ _ACTIVITIES = frozenset(
 )  # fmt: skip
 """Titles of parts of the run time, also without a unit."""
 _UNITS = frozenset({"time", "times", "t", "s", "sec", "secs", "seconds", "ms", "us", "ns"})
-"""Words beside the name of a part of the run time."""
+"""Words that accompany the name of a part of the run time."""
 _WHOLE_UNITS = frozenset({"minutes", "mins", "hours", "hrs", "milliseconds", "microseconds"})
 """Titles of times that name nothing but the unit."""
 _OF_PROCESSORS = frozenset({"cpu", "core", "user", "sys", "system", "cputime", "process"})

@@ -25,7 +25,7 @@ class Conditionals:
     """Tables as conditional formulas: ``(5 IF t = 0 OTHERWISE 7)``."""
 
     def lookup(self, expression: Expression, ranks: Sequence[int], rank: str) -> str:
-        """Return the formula of what the table of an expression adds.
+        """Return the formula of the summand from the table of an expression.
 
         Raises
         ------
@@ -51,7 +51,7 @@ def _chosen(table: Int64Array, axes: Sequence[int], ranks: Sequence[int], rank: 
     places: dict[bytes, list[int]] = {}
     for place, part in enumerate(table):
         places.setdefault(part.tobytes(), []).append(place)
-    # The part of most places is what holds otherwise.
+    # The part of most places holds for all others.
     *others, last = sorted(places.values(), key=len)
     formula = _chosen(table[last[0]], axes[1:], ranks, rank)
     for group in others:
@@ -219,7 +219,7 @@ class PakinStatement:
 
     @property
     def is_said(self) -> bool:
-        """Whether the program has a line for it."""
+        """True if the program has a line for it."""
         return bool(self.text)
 
 
