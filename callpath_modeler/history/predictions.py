@@ -1,7 +1,7 @@
 """Remembered predictions, and what was measured later: errors, bands and their calibration.
 
 Data flow: `predictions` keeps predictions and outcomes. `scored` pairs those of one series and
-compares them as ``rank --verify`` does. `analysis.calibration` says how often bands held, and how
+compares them as ``rank --verify`` does. `analysis.verification` says how often bands held, and how
 later ones are corrected.
 
 A prediction is a row: bands of call paths at one target, with the runs that the models were made
