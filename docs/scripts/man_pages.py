@@ -91,10 +91,11 @@ def man_pages() -> dict[str, str]:
 
 def main() -> None:
     """Replace the man pages in ``docs/man``."""
+    pages = man_pages()  # old pages stay if the commands cannot be imported
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("*.1"):
         old.unlink()
-    for name, page in man_pages().items():
+    for name, page in pages.items():
         (FOLDER / name).write_text(page, encoding="ascii")
 
 
