@@ -14,7 +14,8 @@ from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
-    RESULT,
+    FORCE_ALL,
+    JUNIT,
     output_file,
     question_options,
     study_options,
@@ -34,7 +35,7 @@ _GITHUB = "github"
 @click.command("check", cls=Configured, apart=("target", "at", "metric", "inclusive", "exclusive"))
 @EXPERIMENT
 @click.argument("file", type=A_FILE, metavar="FILE.toml")
-@option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
+@JUNIT
 @option(
     "-f, --format",
     "Default: by the ending of -o, else table; github: annotations of the file's lines.",
@@ -51,7 +52,7 @@ _GITHUB = "github"
     key=None,
 )
 @output_file("Write to a file.")
-@option("--force", "Replace files that exist.", group=OUTPUT, key=None)
+@FORCE_ALL
 @question_options
 @study_options
 @click.pass_obj

@@ -110,6 +110,7 @@ EXPERIMENT_OR_NONE = click.argument(
     "experiment", nargs=-1, metavar="EXP...", callback=with_standard_input
 )
 FORCE = option("--force", "Replace the file if it exists.", group=OUTPUT, key=None)
+FORCE_ALL = option("--force", "Replace files that exist.", group=OUTPUT, key=None)
 
 
 A_FILE = click.Path(readable=False, path_type=Path)
@@ -118,6 +119,7 @@ A_FILE = click.Path(readable=False, path_type=Path)
 
 RESULT = OutputPath()
 """Files of further results, besides that of ``-o``."""
+JUNIT = option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
 HISTORY = OutputPath(is_history=True)
 """Files of histories that get records."""
 

@@ -13,7 +13,7 @@ from callpath_modeler.cli.expectation_option import EXPECT_VERDICTS, check_ranki
 from callpath_modeler.cli.option_groups import OUTPUT, option
 from callpath_modeler.cli.options import EXPERIMENT, FORCE, model_options, output_file
 from callpath_modeler.cli.render import ROWS
-from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, OutputRequest
+from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, WIDE, OutputRequest
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     type=NUMBER_OF_ROWS,
     group=OUTPUT,
 )
-@option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT)
+@WIDE
 @option(
     "-f, --format",
     "Format of the table on standard output.",

@@ -53,6 +53,7 @@ class _NumberOrAll(WholeNumber):
 
 NUMBER_OF_ROWS = _NumberOrAll(1)
 
+WIDE = option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT)
 _TABLE = (
     option(
         "-n, --top N",
@@ -69,7 +70,7 @@ _TABLE = (
         key=None,
     ),
     option("--no-header", "Omit the header row of csv and tsv.", group=OUTPUT, key=None),
-    option("--wide", "Full names, even on a narrow terminal.", group=OUTPUT),
+    WIDE,
 )
 
 

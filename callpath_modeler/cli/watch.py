@@ -25,7 +25,14 @@ from callpath_modeler.cli.option_groups import (
     option,
     option_group,
 )
-from callpath_modeler.cli.options import A_FILE, EXPERIMENT, RESULT, model_options, output_file
+from callpath_modeler.cli.options import (
+    A_FILE,
+    EXPERIMENT,
+    FORCE_ALL,
+    JUNIT,
+    model_options,
+    output_file,
+)
 from callpath_modeler.cli.preflight import CheckedCommand
 from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import (
@@ -181,7 +188,7 @@ def add(
 @click.command("status", cls=CheckedCommand)
 @STORE
 @_history_options
-@option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
+@JUNIT
 @option(
     "-f, --format",
     "Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
@@ -192,7 +199,7 @@ def add(
     key=None,
 )
 @output_file("Write to a file.")
-@option("--force", "Replace files that exist.", group=OUTPUT, key=None)
+@FORCE_ALL
 @click.pass_context
 def status(
     ctx: click.Context,
