@@ -11,7 +11,7 @@ from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.data_quality import repetition_findings
 from callpath_modeler.analysis.measured_only import measured_scale
 from callpath_modeler.cli.console import Notes
-from callpath_modeler.cli.table_options import OutputRequest, TableRequest, answer_writer
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.printable import shell_word
@@ -20,6 +20,7 @@ from callpath_modeler.report.case_table import (
     answer_of,
     cases_table,
     cases_text,
+    cases_text_tables,
     findings_of,
     in_order,
 )
@@ -104,7 +105,7 @@ def _raise_if_all_failed(found: list[CaseAnswer]) -> None:
 
 
 def write_ranked_cases(
-    console: Console, answers: list[CaseAnswer], group_by: str | None, request: TableRequest
+    console: Console, answers: list[CaseAnswer], group_by: str | None, request: OutputRequest
 ) -> None:
     """Write the table over cases of `rank`."""
     again = invocation_of(click.get_current_context())
@@ -113,6 +114,7 @@ def write_ranked_cases(
             answers, style=style, group_by=group_by, invocation=again, top=request.top
         ),
         lambda: cases_table(answers[: request.top], group_by),
+        lambda style: cases_text_tables(answers[: request.top], group_by, style),
     )
     console.findings(findings_of(answers), Notes.SHORT)
 

@@ -98,7 +98,7 @@ def command(
     elif form == _GITHUB:
         console.write(to_annotations(found), output, overwrite=force)
     else:
-        render_table(console, check_table(found, found.findings), form, output, force=force)
+        render_table(console, [check_table(found, found.findings)], form, output, force=force)
     console.findings(found.findings)
     if not found.passed:
         click.get_current_context().exit(EXIT_NO)

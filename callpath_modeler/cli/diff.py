@@ -12,7 +12,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import LIST, option
 from callpath_modeler.cli.options import study_options, target_options, with_standard_input
 from callpath_modeler.cli.render import refuse_incomplete
-from callpath_modeler.cli.table_options import TableRequest, answer_writer, table_options
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer, table_options
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
@@ -48,7 +48,7 @@ def command(
     *,
     fail_on: str | None,
     select: str | None,
-    table: TableRequest,
+    table: OutputRequest,
     question: Question,
     study: Study,
 ) -> None:
@@ -63,7 +63,7 @@ def command(
     from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.diff_text import (
         difference_text,
-        difference_text_table,
+        difference_text_tables,
         left_out_of_both,
         unjudged_rows,
         violation_lines,
@@ -90,7 +90,7 @@ def command(
     write(
         lambda style: difference_text(found, rows[:first], style, again),
         lambda: difference_table(compared, rows[: table.top], broken, unjudged_rows(found, rows)),
-        lambda style: difference_text_table(found, rows[: table.top], style),
+        lambda style: difference_text_tables(found, rows[: table.top], style),
     )
     console.findings(compared.findings)
     for line in violation_lines(found, broken):

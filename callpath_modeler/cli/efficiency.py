@@ -14,7 +14,7 @@ from callpath_modeler.cli.option_groups import option, was_asked
 from callpath_modeler.cli.options import EXPERIMENT, model_options
 from callpath_modeler.cli.table_options import (
     PLOT,
-    TableRequest,
+    OutputRequest,
     answer_writer,
     table_options,
     write_plot,
@@ -46,7 +46,7 @@ def command(
     *,
     scheme: str,
     select: str | None,
-    table: TableRequest,
+    table: OutputRequest,
     plot: Path | None,
     question: Question,
     study: Study,
@@ -63,6 +63,7 @@ def command(
         EfficiencyView,
         efficiency_table,
         efficiency_text,
+        efficiency_text_tables,
     )
 
     write = answer_writer(table, console)
@@ -76,10 +77,11 @@ def command(
     if plot is not None:
         from callpath_modeler.report.plot import efficiency_drawing
 
-        write_plot(console, efficiency_drawing(shown), plot, force=table.output.force)
+        write_plot(console, efficiency_drawing(shown), plot, force=table.force)
     again = invocation_of(click.get_current_context())
     write(
         lambda style: efficiency_text(shown, style=style, invocation=again),
         lambda: efficiency_table(shown, answer.findings),
+        lambda style: efficiency_text_tables(shown, style),
     )
     console.findings(answer.findings)

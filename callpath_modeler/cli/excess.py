@@ -22,7 +22,7 @@ from callpath_modeler.cli.options import (
 )
 from callpath_modeler.cli.table_options import (
     PLOT,
-    TableRequest,
+    OutputRequest,
     answer_writer,
     table_options,
     write_plot,
@@ -64,7 +64,7 @@ def command(
     expect: str | None,
     viewing: Callable[[str, int | None, bool, bool], ViewRequest],
     plot: Path | None,
-    table: TableRequest,
+    table: OutputRequest,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
@@ -79,12 +79,7 @@ def command(
     With several parameters, p varies, and the others have the values of --at, or their largest
     measured values.
     """
-    from callpath_modeler.report.excess_text import (
-        ExcessView,
-        excess_table,
-        excess_text,
-        excess_text_table,
-    )
+    from callpath_modeler.report.excess_text import ExcessView
     from callpath_modeler.studies.pipeline import FitOptions
     from callpath_modeler.studies.question import Question, findings_at, parse_pairs, slice_findings
     from callpath_modeler.studies.study import Study
@@ -122,12 +117,10 @@ def command(
         # It has the lines of the table, whatever else is written.
         lined_as = viewing("table", table.top, inclusive, exclusive)
         lined = ExcessView(found, lined_as, prediction)
-        write_plot(console, excess_drawing(lined), plot, force=table.output.force)
+        write_plot(console, excess_drawing(lined), plot, force=table.force)
     again = _again(click.get_current_context(), base, expect)
     answer_writer(table, console)(
-        lambda style: excess_text(shown, style=style, invocation=again),
-        lambda: excess_table(shown, findings),
-        lambda style: excess_text_table(shown, style),
+        lambda style: shown.text(style, again), lambda: shown.table(findings), shown.text_tables
     )
     console.findings(findings)
 

@@ -131,7 +131,7 @@ def command(
     findings = findings_at(fitted, target)
     _check_models(fitted, form, what, color_by)
     if form in _TABLES and what != _RANKING and not fitted.is_measured_only:
-        render_table(console, model_tables.models_table(fitted), form, output, force=force)
+        render_table(console, [model_tables.models_table(fitted)], form, output, force=force)
         console.findings(findings)
         return
     ranking = study.ranked(fitted, target, question)
@@ -144,7 +144,7 @@ def command(
         console.write_pieces(pieces, output, overwrite=force)
     else:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
-        render_table(console, table, form, output, force=force)
+        render_table(console, [table], form, output, force=force)
     console.findings(findings)
 
 
@@ -215,7 +215,7 @@ def _measured(
     else:
         chosen = experiment.metric(metric)
         table = model_tables.values_table(experiment, chosen, inclusive=question.inclusive)
-        render_table(console, table, form, output, force=force)
+        render_table(console, [table], form, output, force=force)
     console.findings(experiment.findings)
 
 

@@ -31,7 +31,7 @@ from callpath_modeler.cli.table_options import (
     PLOT,
     BandCorrection,
     HistoryRequest,
-    TableRequest,
+    OutputRequest,
     history_options,
     table_options,
     write_plot,
@@ -104,7 +104,7 @@ def command(
     select: str | None,
     group_by: str | None,
     plot: Path | None,
-    table: TableRequest,
+    table: OutputRequest,
     explain_trust: bool,
     verify: Path | None,
     history: HistoryRequest,
@@ -215,7 +215,7 @@ def _rank_cases(
     question: Question,
     group_by: str | None,
     select: str | None,
-    table: TableRequest,
+    table: OutputRequest,
     for_one: Mapping[str, Path | None],
 ) -> None:
     """Write one line for each case, which are different programs."""
@@ -246,7 +246,7 @@ def _refuse_with_groups(group_by: str | None, given: Mapping[str, Path | None]) 
 
 
 def _plot(
-    console: Console, ranking: Ranking, chosen: IntArray, table: TableRequest, path: Path
+    console: Console, ranking: Ranking, chosen: IntArray, table: OutputRequest, path: Path
 ) -> None:
     """Write the plot of the chosen call paths that are ranked."""
     import numpy as np
@@ -257,7 +257,7 @@ def _plot(
     is_chosen[chosen] = True
     rows = ranking.order[is_chosen[ranking.order]]
     drawing = ranking_drawing(ranking, rows[: table.top or TOP])
-    write_plot(console, drawing, path, force=table.output.force)
+    write_plot(console, drawing, path, force=table.force)
 
 
 def _findings(

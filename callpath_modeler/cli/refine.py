@@ -86,12 +86,12 @@ def command(
     found = refine(ranking, cost, check_ranking(ranking, expect))
     if output is not None:
         console.write(filter_text(found), output, overwrite=force)
-    shown = OutputRequest(format_, None, force=False)
+    shown = OutputRequest(format_, None, force=False, wide=wide)
     if format_ == TABLE:
         lines = refinement_text(
             found,
             top or ROWS,
-            style=shown.style(console, wide=wide),
+            style=shown.style(console),
             invocation=invocation_of(click.get_current_context()),
             written=None if output is None else str(output),
         )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,29 +74,34 @@ def _ways() -> Iterator[tuple[Notes, int, bool]]:
 
 def render_table(
     console: Console,
-    content: Table,
+    contents: Sequence[Table],
     form: str,
     output: Path | None,
     *,
     force: bool,
     header: bool = True,
 ) -> None:
-    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet, block by block."""
+    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet, block by block.
+
+    Several tables have a blank line between them.
+    """
     from callpath_modeler.report import table_formats
     from callpath_modeler.report.model_formulas import latex_pieces
 
+    first, *others = contents
     if form == "parquet":
-        console.write(_parquet(content), output, overwrite=force)
+        console.write(_parquet(first), output, overwrite=force)
         return
-    pieces: dict[str, Callable[[], Iterator[str]]] = {
-        "csv": lambda: table_formats.csv_pieces(content, header=header),
-        "tsv": lambda: table_formats.csv_pieces(content, delimiter="\t", header=header),
-        "json": lambda: table_formats.json_pieces(content),
-        "jsonl": lambda: table_formats.jsonl_pieces(content),
-        "markdown": lambda: table_formats.markdown_pieces(content),
-        "latex": lambda: latex_pieces(content),
+    pieces: dict[str, Callable[[Table], Iterator[str]]] = {
+        "csv": partial(table_formats.csv_pieces, header=header),
+        "tsv": partial(table_formats.csv_pieces, delimiter="\t", header=header),
+        "json": table_formats.json_pieces,
+        "jsonl": table_formats.jsonl_pieces,
+        "markdown": table_formats.markdown_pieces,
+        "latex": latex_pieces,
     }
-    console.write_pieces(pieces[form](), output, overwrite=force)
+    of_others = (chain("\n", pieces[form](each)) for each in others)
+    console.write_pieces(chain(pieces[form](first), *of_others), output, overwrite=force)
 
 
 def render_lines(

@@ -17,7 +17,7 @@ from callpath_modeler.cli.table_options import (
     HTML,
     LABELS,
     STORE,
-    TableRequest,
+    OutputRequest,
     answer_writer,
     labels_of,
     table_or_page_options,
@@ -48,7 +48,7 @@ def command(
     experiment: tuple[str, ...],
     metric: str | None,
     labels: tuple[str, ...],
-    table: TableRequest,
+    table: OutputRequest,
     load: LoadOptions,
 ) -> None:
     """Hold remembered predictions against runs at their targets.
@@ -62,7 +62,7 @@ def command(
     """
     from callpath_modeler.history.predictions import chosen, outcomes, predictions, remember, scored
     from callpath_modeler.history.run_records import outcomes_of
-    from callpath_modeler.report.scores import scores_table, scores_text
+    from callpath_modeler.report.scores import scores_table, scores_text, scores_text_tables
     from callpath_modeler.studies.loading import load as load_experiment
 
     form, told = table.form, labels_of(labels)
@@ -86,9 +86,10 @@ def command(
     if form == HTML:
         from callpath_modeler.report.page.history_page import scores_page
 
-        console.write(scores_page(found, store), table.output.path, overwrite=table.output.force)
+        console.write(scores_page(found, store), table.path, overwrite=table.force)
     else:
         answer_writer(table, console)(
             lambda style: scores_text(found, store, table.top or ROWS, style),
             lambda: scores_table(found, table.top),
+            lambda style: scores_text_tables(found, table.top, style),
         )

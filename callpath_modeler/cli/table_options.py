@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +86,7 @@ def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
 
 
 class OutputRequest(Struct, frozen=True):
-    """Format and file of a result.
+    """Format and file of a result; rows and columns of a table.
 
     Attributes
     ----------
@@ -95,70 +94,20 @@ class OutputRequest(Struct, frozen=True):
     path : file; None = standard output
     force : True = replace an existing file
     has_page : True = the suffix html selects a page
-    """
-
-    format_: str | None
-    path: Path | None
-    force: bool
-    has_page: bool = False
-
-    @property
-    def form(self) -> str:
-        """Name of the format; ``table`` is text for people.
-
-        Raises
-        ------
-        UsageError
-            If the suffix selects no format.
-        """
-        is_page = self.format_ is None and self.path is not None and self.path.suffix == ".html"
-        return HTML if is_page and self.has_page else format_of(self.format_, self.path)
-
-    @property
-    def is_for_people(self) -> bool:
-        """True if the format has the columns of the text table, with its titles and cells."""
-        return self.form in FOR_PEOPLE
-
-    @property
-    def people_style(self) -> TextStyle:
-        """Style of cells in Markdown and LaTeX, which writes growths as mathematics."""
-        return TextStyle(ascii_only=self.form == "latex")
-
-    def style(self, console: Console, *, wide: bool = False) -> TextStyle:
-        """Return the style of text: files and wide tables have no limit of width."""
-        width = None if self.path is not None or wide else console.width
-        return TextStyle(width=width, full_names=wide, ascii_only=console.ascii_only)
-
-    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
-        """Write text."""
-        from callpath_modeler.cli.render import render_lines
-
-        render_lines(console, lines, self.path, force=self.force)
-
-    def write_table(self, console: Console, content: Table, *, header: bool = True) -> None:
-        """Write a table in the requested format."""
-        from callpath_modeler.cli.render import render_table
-
-        render_table(console, content, self.form, self.path, force=self.force, header=header)
-
-
-class TableRequest(Struct, frozen=True):
-    """Rows and columns of a table, and its format and file.
-
-    Attributes
-    ----------
-    output : format and file
     top : number of rows; None = the default of the command
     columns : names of columns of files, joined by commas, or all; None = the usual ones
     header : True = a header row in csv and tsv
     wide : True = full names at any width of the terminal
     """
 
-    output: OutputRequest
-    top: int | None
-    columns: str | None
-    header: bool
-    wide: bool
+    format_: str | None
+    path: Path | None
+    force: bool
+    has_page: bool = False
+    top: int | None = None
+    columns: str | None = None
+    header: bool = True
+    wide: bool = False
 
     @property
     def form(self) -> str:
@@ -169,7 +118,8 @@ class TableRequest(Struct, frozen=True):
         UsageError
             If the suffix selects no format, or columns are requested for a text table.
         """
-        form = self.output.form
+        is_page = self.format_ is None and self.path is not None and self.path.suffix == ".html"
+        form = HTML if is_page and self.has_page else format_of(self.format_, self.path)
         if form in {TABLE, HTML} and self.columns is not None:
             what = "text tables" if form == TABLE else "pages"
             raise UsageError(
@@ -185,40 +135,46 @@ class TableRequest(Struct, frozen=True):
     @property
     def is_open(self) -> bool:
         """True if the height of the terminal sets the number of rows."""
-        return self.top is None and self.output.path is None and not self.wide
+        return self.top is None and self.path is None and not self.wide
 
     @property
     def people_style(self) -> TextStyle:
-        """Style of cells in Markdown and LaTeX."""
-        return replace(self.output.people_style, full_names=self.wide)
+        """Style of cells in Markdown and LaTeX, which writes growths as mathematics."""
+        return TextStyle(full_names=self.wide, ascii_only=self.form == "latex")
 
     def style(self, console: Console) -> TextStyle:
-        """Return the style of text."""
-        return self.output.style(console, wide=self.wide)
+        """Return the style of text: files and wide tables have no limit of width."""
+        width = None if self.path is not None or self.wide else console.width
+        return TextStyle(width=width, full_names=self.wide, ascii_only=console.ascii_only)
 
     def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
         """Write text."""
-        self.output.write_lines(console, lines)
+        from callpath_modeler.cli.render import render_lines
 
-    def write_table(self, console: Console, content: Table) -> None:
-        """Write the requested columns of a table in the requested format.
+        render_lines(console, lines, self.path, force=self.force)
+
+    def write_table(self, console: Console, *contents: Table) -> None:
+        """Write the requested columns of tables in the requested format.
+
+        Only formats for people have several tables.
 
         Raises
         ------
         UsageError
             If there is no such column.
         """
-        chosen = content
+        from callpath_modeler.cli.render import render_table
+
         if self.columns not in (None, ALL):
-            chosen = _picked(content, self.columns.split(","))
-        self.output.write_table(console, chosen, header=self.header)
+            contents = tuple(_picked(each, self.columns.split(",")) for each in contents)
+        render_table(console, contents, self.form, self.path, force=self.force, header=self.header)
 
 
-def answer_writer(output: OutputRequest | TableRequest, console: Console) -> Callable[..., None]:
+def answer_writer(output: OutputRequest, console: Console) -> Callable[..., None]:
     """Return the function that writes an answer as text for people, or as a table.
 
     Its arguments are functions that return the text in a style, the table with all columns, and the
-    table of the text (None = there is none).
+    tables of the text (None = there are none).
 
     Raises
     ------
@@ -230,12 +186,12 @@ def answer_writer(output: OutputRequest | TableRequest, console: Console) -> Cal
     def write(
         text: Callable[[TextStyle], Sequence[Text | str]],
         content: Callable[[], Table],
-        of_text: Callable[[TextStyle], Table] | None = None,
+        of_text: Callable[[TextStyle], Sequence[Table]] | None = None,
     ) -> None:
         if form == TABLE:
             output.write_lines(console, text(output.style(console)))
         elif of_text is not None and output.is_for_people:
-            output.write_table(console, of_text(output.people_style))
+            output.write_table(console, *of_text(output.people_style))
         else:
             output.write_table(console, content())
 
@@ -248,7 +204,7 @@ def output_options(command: F) -> F:
 
 
 def table_options(command: F, output: Sequence[Callable[[F], F]] | None = None) -> F:
-    """Add the options of a table and its output; they arrive as a `TableRequest`, ``table``.
+    """Add the options of a table and its output; they arrive as an `OutputRequest`, ``table``.
 
     Parameters
     ----------
@@ -265,15 +221,13 @@ def table_or_page_options(command: F) -> F:
 
 
 def _make_output(
-    *, format_: str | None, output: Path | None, force: bool, has_page: bool = False
+    *, format_: str | None, output: Path | None, force: bool, has_page: bool = False, **rest: Any
 ) -> OutputRequest:
-    return OutputRequest(format_, output, force, has_page)
+    return OutputRequest(format_, output, force, has_page, **rest)
 
 
-def _make_table(
-    *, top: int | None, columns: str | None, no_header: bool, wide: bool, **output: Any
-) -> TableRequest:
-    return TableRequest(_make_output(**output), top, columns, not no_header, wide)
+def _make_table(*, no_header: bool, **rest: Any) -> OutputRequest:
+    return _make_output(header=not no_header, **rest)
 
 
 def _picked(content: Table, names: Sequence[str]) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +14,6 @@ from callpath_modeler.cli.expectation_option import EXPECT_COSTS, with_expectati
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import (
     OutputRequest,
-    TableRequest,
     answer_writer,
     table_options,
 )
@@ -28,14 +26,11 @@ from callpath_modeler.cli.view_options import (
 )
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from callpath_modeler.analysis.pair_forecast import ViewForecast
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.difference_view import DifferenceView
-    from callpath_modeler.report.layout import Invocation, TextStyle
-    from callpath_modeler.report.table_formats import Table
+    from callpath_modeler.report.layout import Invocation
     from callpath_modeler.report.views_text import ForecastView
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
@@ -58,7 +53,7 @@ def command(
     sort: str | None,  # noqa: ARG001
     reverse: bool,
     other: str,
-    table: TableRequest,
+    table: OutputRequest,
     question: Question,
     study: Study,
 ) -> None:
@@ -88,7 +83,7 @@ def command(
 
 def write_view(
     console: Console,
-    output: TableRequest | OutputRequest,
+    output: OutputRequest,
     made: ViewForecast,
     request: ViewRequest,
     invocation: Invocation,
@@ -105,37 +100,21 @@ def write_view(
     """
     from callpath_modeler.analysis.pair_forecast import PairForecast
 
-    text: Callable[..., list[Text]]
-    content: Callable[[], Table]
-    of_text: Callable[[TextStyle], Table]
     shown: ForecastView | DifferenceView
-    findings: Sequence[Finding]
     if isinstance(made, PairForecast):
-        from callpath_modeler.report.difference_view import (
-            DifferenceView,
-            difference_view_table,
-            difference_view_text,
-            difference_view_text_table,
-        )
+        from callpath_modeler.report.difference_view import DifferenceView
 
         shown = DifferenceView(made, request)
         findings = shown.compared.findings
-        text = partial(difference_view_text, shown)
-        content = partial(difference_view_table, shown)
-        of_text = partial(difference_view_text_table, shown)
     else:
-        from callpath_modeler.report.views_text import (
-            ForecastView,
-            views_table,
-            views_text,
-            views_text_table,
-        )
+        from callpath_modeler.report.views_text import ForecastView
         from callpath_modeler.studies.question import findings_at
 
         shown = ForecastView(made, request)
         findings = findings_at(made.fitted, made.target)
-        text = partial(views_text, shown, invocation=invocation)
-        content = partial(views_table, shown, findings)
-        of_text = partial(views_text_table, shown)
-    answer_writer(output, console)(lambda style: text(style=style), content, of_text)
+    answer_writer(output, console)(
+        lambda style: shown.text(style, invocation),
+        lambda: shown.table(findings),
+        shown.text_tables,
+    )
     return len(shown.outline), findings

@@ -126,7 +126,7 @@ class ExcessPlot:
         pair = len(shown.losses.pairs) - 1
         own, whole = (values[:, pair] for values in shown.outline.values(shown.losses.excess))
         overlaps = shown.overlaps[pair]
-        doubtful = np.zeros(len(own), bool) if overlaps is None else overlaps[0]
+        doubtful = np.zeros(len(own), bool) if overlaps is None else overlaps[1]
         doubtful = doubtful & (np.abs(np.nan_to_num(whole)) >= NOTICEABLE)
         names = []
         for line, doubt in zip(shown.outline.lines, doubtful.tolist(), strict=True):

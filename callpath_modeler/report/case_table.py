@@ -10,18 +10,33 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from callpath_modeler.analysis.answer import Ranking
-from callpath_modeler.analysis.uncertain import is_unknown, marks_text
+from callpath_modeler.analysis.uncertain import is_unknown
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.printable import printable, shell_words
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.columns import band_text, band_title, share_texts, value_titles
+from callpath_modeler.report.columns import (
+    band_text,
+    band_title,
+    mark_text,
+    marks_cells,
+    share_texts,
+    value_titles,
+)
 from callpath_modeler.report.headline import at_text, beyond, culprit
-from callpath_modeler.report.layout import Invocation, TextColumn, TextStyle
+from callpath_modeler.report.layout import DEFAULT_STYLE, Invocation, TextColumn, TextStyle
 from callpath_modeler.report.model_formulas import growth_range_texts
 from callpath_modeler.report.ranking_text import CALL_PATH
-from callpath_modeler.report.table_formats import Cell, Table, definitions_json, known_or_none
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Column,
+    Table,
+    definitions_json,
+    shown_columns,
+    table_of,
+    text_table_of,
+)
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 GROUP = "group"
@@ -121,7 +136,6 @@ def labelled(parts: Iterable[tuple[str, Experiment, Sequence[Finding]]]) -> list
 
 
 CASE, CASE_GROUP = "case", "group"
-_GREY = "dim"
 _MOST_FAILURES = 5
 """Largest number of cases without an answer that are named."""
 _MOST_RIVALS = 3
@@ -210,6 +224,16 @@ class CaseAnswer(Struct, frozen=True, eq=False):
         return (value, value) if np.isnan(low) or np.isnan(high) else (low, high)
 
     @property
+    def has_share(self) -> bool:
+        """True if the call path to name has a share of the cost of the program."""
+        return self.ranking is not None and self.row >= 0 and self.ranking.fitted.metric.additive
+
+    @property
+    def share(self) -> float | None:
+        """The share of the call path to name at the target; None = not known."""
+        return float(self.ranking.share[self.row]) if self.ranking and self.has_share else None
+
+    @property
     def order(self) -> tuple[float, ...]:
         """Sort key of the growth of the call path to name; () = not known."""
         ranking = self.ranking
@@ -284,62 +308,29 @@ def cases_text(
     top : number of cases to show; None = all
     """
     shown = answers[:top]
-    paths = [[_path(each, style)] for each in shown]
     more = len(answers) - len(shown)
     footer = [f"{counted(more, 'more case')}: -n all"] * bool(more)
     footer += _failures(answers)
     first = next((each for each in answers if not each.error), answers[0])
     footer.append(_next(first, group_by, invocation, command))
-    return [
-        *style.lines([_headline(answers, style)], "bold"),
-        *style.lines([_context(answers)], _GREY),
-        Text(""),
-        *style.table(_columns(shown, group_by, style), paths),
-        Text(""),
-        *style.lines(footer, _GREY),
-    ]
+    columns, paths = _text_columns(shown, group_by, style)
+    body = style.table(columns, [[path] for path in paths])
+    context = [_context(answers)]
+    return [*style.answer([_headline(answers, style)], context, body, footer, "")]
 
 
 def cases_table(answers: Sequence[CaseAnswer], group_by: str | None) -> Table:
     """Return the table over cases for files, in SI base units."""
-    columns: dict[str, list[Cell]] = {
-        CASE_GROUP: [printable(each.group) for each in answers],
-        CASE: [printable(each.name) for each in answers],
-        "runs": [len(each.experiment.runs) for each in answers],
-    }
-    if group_by is None:
-        del columns[CASE_GROUP]
-    known = [each.ranking for each in answers if each.ranking is not None]
-
-    def of_each(number: Callable[[Ranking], Cell]) -> list[Cell]:
-        return [None if each.ranking is None else number(each.ranking) for each in answers]
-
-    columns |= {
-        "metric": of_each(lambda each: each.fitted.metric.name),
-        "parameter": of_each(lambda each: each.fitted.parameter),
-        "scales": of_each(lambda each: len(each.fitted.points)),
-        "smallest": of_each(lambda each: float(each.fitted.points[0])),
-        "largest": of_each(lambda each: float(each.fitted.points[-1])),
-        "target": of_each(lambda each: each.target),
-        "value_at_largest": [known_or_none(each.at_largest) for each in answers],
-        "value_at_target": [known_or_none(each.value[0]) for each in answers],
-        "low": [known_or_none(each.value[1]) for each in answers],
-        "high": [known_or_none(each.value[2]) for each in answers],
-        "trust": [each.trust if each.trust >= 0 else None for each in answers],
-        "callpath": [each.callpath for each in answers],
-        "share_at_target": [_share(each) for each in answers],
-        "growth": [each.growth() or None for each in answers],
-        "error": [each.error or None for each in answers],
-    }
-    units = {each.fitted.metric.unit for each in known}
-    unit = units.pop() if len(units) == 1 else ""
-    names = ("value_at_largest", "value_at_target", "low", "high")
     header = {"group_by": group_by} if group_by else {}
-    return Table(
-        columns,
-        dict.fromkeys(names, unit) if unit else {},
-        {**header, "cases": len(answers), **definitions_json(answers[0].experiment)},
-    )
+    whole = {**header, "cases": len(answers), **definitions_json(answers[0].experiment)}
+    return table_of(_columns(answers, group_by, DEFAULT_STYLE), whole)
+
+
+def cases_text_tables(
+    answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
+) -> list[Table]:
+    """Return the table of `cases_text`."""
+    return [text_table_of(*_text_columns(answers, group_by, style))]
 
 
 def findings_of(answers: Sequence[CaseAnswer]) -> list[Finding]:
@@ -347,55 +338,77 @@ def findings_of(answers: Sequence[CaseAnswer]) -> list[Finding]:
     return labelled((_named(each), each.experiment, each.findings) for each in answers)
 
 
-def _share(answer: CaseAnswer) -> float | None:
-    ranking = answer.ranking
-    if ranking is None or answer.row < 0 or not ranking.fitted.metric.additive:
-        return None
-    return known_or_none(float(ranking.share[answer.row]))
+def _text_columns(
+    answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
+) -> tuple[list[TextColumn], list[str]]:
+    """Return the columns before the call path, without empty ones, and the call paths."""
+    columns = shown_columns(_columns(answers, group_by, style), style)
+    filled = [each for each in columns if not {*each.cells} <= {"", "-"}]
+    return filled, [_path(each, style) for each in answers]
 
 
 def _columns(
     answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
-) -> list[TextColumn]:
-    """Return the columns before the call path, without empty ones."""
+) -> list[Column[None]]:
     known = [each.ranking for each in answers if each.ranking is not None]
-    texts = {printable(group_by or ""): [printable(each.group) for each in answers],
-             CASE: [printable(each.name) for each in answers],
-             "runs": [str(len(each.experiment.runs)) for each in answers]}  # fmt: skip
-    columns = [
-        TextColumn(title, cells, right=title == "runs", droppable=4 * (title == "runs"))
-        for title, cells in texts.items()
-    ]
     scales = [_scales(each, differing(answers)) for each in answers]
-    if len({*scales}) > 1:
-        columns.append(TextColumn("scales", scales, right=False, droppable=3))
-    if not known:
-        return columns
-    first = known[0]
     titles = {value_titles(each) for each in known}
     largest, target = titles.pop() if len(titles) == 1 else ("largest run", "target")
-    measured = all(each.repetitions or each.fitted.is_measured_only for each in known)
-    is_finite = bool(np.isfinite(first.target))
-    if not (measured and all(each.target == each.fitted.points[-1] for each in known)):
-        columns.append(
-            TextColumn(largest, [_amount(e, e.at_largest, style) for e in answers], droppable=2)
-        )
-    if is_finite:
-        columns.append(TextColumn(target, [_amount(e, e.value[0], style) for e in answers]))
-        bands = [_band(each, style) for each in answers]
-        columns.append(TextColumn(band_title(first), bands, droppable=5))
-        if not all(each.fitted.is_measured_only for each in known):
-            columns.append(TextColumn("trust", [marks_text(each.trust) for each in answers]))
-        columns.append(TextColumn("share", [*map(_shares, answers)], droppable=6))
-    columns.append(
-        TextColumn(
-            "growth",
-            [each.growth(pretty=not style.ascii_only) for each in answers],
-            right=False,
-            droppable=1,
-        )
-    )
-    return [each for each in columns if not {*each.cells} <= {"", "-"}]
+    is_measured = all(each.repetitions or each.fitted.is_measured_only for each in known)
+    if is_measured and all(each.target == each.fitted.points[-1] for each in known):
+        largest = ""
+    is_finite = any(np.isfinite(each.target) for each in known[:1])
+    has_models = not all(each.fitted.is_measured_only for each in known)
+    units = {each.fitted.metric.unit for each in known}
+    unit = (units.pop() if len(units) == 1 else "") or None
+
+    def of_each(number: Callable[[Ranking], Cell]) -> list[Cell]:
+        return [None if each.ranking is None else number(each.ranking) for each in answers]
+
+    def amounts(values: Sequence[float]) -> list[str]:
+        return [_amount(each, value, style) for each, value in zip(answers, values, strict=True)]
+
+    at_largest = [each.at_largest for each in answers]
+    value, low, high = ([each.value[k] for each in answers] for k in range(3))
+    bands = [_band(each, style) for each in answers]
+    band = band_title(known[0]) if is_finite else ""
+    names = [printable(each.name) for each in answers]
+    groups = [printable(each.group) for each in answers]
+    runs = [len(each.experiment.runs) for each in answers]
+    counts = of_each(lambda each: len(each.fitted.points))
+    of_scales = "scales" * (len({*scales}) > 1)
+    trust, shares = marks_cells(each.trust for each in answers), [each.share for each in answers]
+    growths = [each.growth() or None for each in answers]
+    pretty = [each.growth(pretty=not style.ascii_only) for each in answers]
+    columns: list[Column[None]] = [
+        Column(CASE_GROUP, groups, printable(group_by or ""), right=False),
+        Column(CASE, names, CASE, right=False),
+        Column("runs", runs, "runs", droppable=4),
+        Column("metric", of_each(lambda each: each.fitted.metric.name)),
+        Column("parameter", of_each(lambda each: each.fitted.parameter)),
+        Column("scales", counts, of_scales, text=scales, right=False, droppable=3),
+        Column("smallest", of_each(lambda each: float(each.fitted.points[0]))),
+        Column("largest", of_each(lambda each: float(each.fitted.points[-1]))),
+        Column("target", of_each(lambda each: each.target)),
+        Column(
+            "value_at_largest", at_largest, largest, None, unit, amounts(at_largest), droppable=2
+        ),
+        Column("value_at_target", value, target * is_finite, None, unit, amounts(value)),
+        Column("low", low, band, unit=unit, text=bands, droppable=5),
+        Column("high", high, unit=unit),
+        Column("trust", trust, "trust" * (is_finite and has_models), mark_text),
+        Column("callpath", [each.callpath for each in answers]),
+        Column(
+            "share_at_target",
+            shares,
+            "share" * is_finite,
+            text=[*map(_shares, answers)],
+            droppable=6,
+        ),
+        Column("growth", growths, "growth", text=pretty, right=False, droppable=1),
+        Column("error", [each.error or None for each in answers]),
+    ]
+    return columns if group_by else columns[1:]
 
 
 def _amount(answer: CaseAnswer, value: float, style: TextStyle) -> str:
@@ -414,7 +427,7 @@ def _band(answer: CaseAnswer, style: TextStyle) -> str:
 
 def _shares(answer: CaseAnswer) -> str:
     ranking = answer.ranking
-    if ranking is None or answer.row < 0 or not ranking.fitted.metric.additive:
+    if ranking is None or not answer.has_share:
         return "-"
     before = [float(np.nan_to_num(ranking.share_at_largest[answer.row]))]
     return share_texts(ranking, before, [float(ranking.share[answer.row])])[0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.uncertain import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.schema import Reduction
@@ -59,6 +60,16 @@ def amount_text(value: float, low: float, high: float, unit: str, *, style: Text
     if math.isnan(low):
         return amount
     return f"{amount} ({style.interval(low, high, unit)})"
+
+
+def marks_cells(marks: Iterable[int]) -> list[Cell]:
+    """Return marks of trust as cells of files; None = no band."""
+    return [int(mark) if mark >= 0 else None for mark in marks]
+
+
+def mark_text(mark: int | None) -> str:
+    """Return a cell of marks of trust as text."""
+    return marks_text(-1 if mark is None else mark)
 
 
 def share_texts(answer: Answer, before: Sequence[float], after: Sequence[float]) -> list[str]:

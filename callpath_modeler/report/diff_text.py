@@ -22,7 +22,7 @@ from callpath_modeler.report.headline import left_out, measured_by
 from callpath_modeler.report.layout import NEW, Invocation, TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED, short_names, unmatched_lines
 from callpath_modeler.report.ranking_text import distinct_names
-from callpath_modeler.report.table_formats import Table, chosen_cells, text_table
+from callpath_modeler.report.table_formats import Table, text_table_of
 from callpath_modeler.units import (
     as_option,
     counted,
@@ -32,7 +32,6 @@ from callpath_modeler.units import (
     signed_percent,
 )
 
-_GREY = "dim"
 _STYLES = {1: "red", -1: "green", 0: ""}
 _NAMED_BREACHES = 5
 _ROUNDED = 5e-3
@@ -59,26 +58,13 @@ def difference_text(
     invocation : command lines for call paths of the new experiment
     """
     tree = found.pair.tree
-    body = _body(found, rows, style, [f"@{each}" for each in tree.ids(rows)])
+    columns, names = _lines(found, rows, style)
+    body = style.table(columns, names, marks=[f"@{each}" for each in tree.ids(rows)])
     footer = [*_footer(found, style, body[0].plain), *_changed_causes(found, rows)]
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(invocation.hint("show", f"@{tree.id_of(shown[0])}"))
-    return [*heading(found, style), Text(""), *body, Text(""), *style.lines(footer, _GREY, "  ")]
-
-
-def heading(found: ExperimentDifference, style: TextStyle) -> list[Text]:
-    """Return the answer of a comparison, and a description of both experiments."""
-    verdict = style.lines([_verdict(found, style)], "bold")
-    return verdict + style.lines([_context(found)], _GREY)
-
-
-def _body(
-    found: ExperimentDifference, rows: IntArray, style: TextStyle, marks: Sequence[str] = ()
-) -> list[Text]:
-    """Return the table: a header, the call paths, and the total."""
-    columns, names = _lines(found, rows, style)
-    return style.table(columns, names, marks=marks)
+    return style.answer([verdict(found, style)], [context(found)], body, footer)
 
 
 def _lines(
@@ -93,17 +79,12 @@ def _lines(
     return _columns(found, rows, others, style), [*names, *below]
 
 
-def difference_text_table(found: ExperimentDifference, rows: IntArray, style: TextStyle) -> Table:
+def difference_text_tables(
+    found: ExperimentDifference, rows: IntArray, style: TextStyle
+) -> list[Table]:
     """Return the table of `difference_text`."""
     columns, names = _lines(found, rows, style)
-    return text_table(
-        np.arange(len(names)),
-        "call path",
-        lambda block: (
-            chosen_cells(columns, block),
-            ["/".join(names[k]) for k in block.tolist()],
-        ),
-    )
+    return [text_table_of(columns, ["/".join(path) for path in names])]
 
 
 def whole_name(found: ExperimentDifference) -> str:
@@ -111,7 +92,7 @@ def whole_name(found: ExperimentDifference) -> str:
     return "run time" if found.pair.has_run_times else "total"
 
 
-def _verdict(found: ExperimentDifference, style: TextStyle) -> str:
+def verdict(found: ExperimentDifference, style: TextStyle) -> str:
     """Return the sentence that answers a comparison: the difference and its cause."""
     told = [_answer(found, changes, style) for changes in found.answers]
     said = left_out_of_both(found)
@@ -223,7 +204,7 @@ def _most(found: ExperimentDifference, changes: Changes, mark: int, word: str) -
     return f"{counted(len(rows), 'call path')} {word}{lead} {name} ({by})"
 
 
-def _context(found: ExperimentDifference) -> str:
+def context(found: ExperimentDifference) -> str:
     """Return a description of both experiments."""
     pair = found.pair
     told = []

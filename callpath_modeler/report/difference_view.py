@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from rich.text import Text
 
 from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.changes import Changes
@@ -17,6 +16,7 @@ from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.pair_forecast import NodeDifferences, PairForecast
 from callpath_modeler.analysis.pairing import AlignedExperiment
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import centre
 from callpath_modeler.profile.calltree import ROOT
@@ -25,10 +25,11 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.diff_text import (
     NOISE_UNKNOWN,
+    context,
     growth_cells,
-    heading,
     known_by,
     sums_note,
+    verdict,
 )
 from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.losses_text import GAIN, LOSS
@@ -37,11 +38,10 @@ from callpath_modeler.report.outlined_view import (
     ViewOfForecast,
     node_columns,
     sum_check_text,
-    tree_lines,
-    tree_table,
     view_header,
 )
-from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.report.ranking_columns import with_lines_below
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.studies.comparison import Compared, compared_in
 from callpath_modeler.units import as_option, percent, setting_text, significant
 
@@ -157,7 +157,6 @@ def _number(ratio: float) -> str:
     return significant(ratio) if np.isfinite(ratio) else "-"
 
 
-_GREY = "dim"
 _SHOWN = (
     *("base", "new", "difference", "ratio", "interval", "own_difference", "growth"),
     "at_common",
@@ -183,91 +182,77 @@ class DifferenceView(ViewOfForecast[NodeDifferences]):
         """The comparison of all call paths, with its findings."""
         return compared_in(self.forecast, inclusive=self.inclusive)
 
+    @property
+    def found(self) -> ExperimentDifference:
+        """Differences of the call paths, exclusive or inclusive as the values that lead."""
+        return self.forecast.found[1 if self.inclusive else 0]
 
-def difference_view_text(shown: DifferenceView, *, style: TextStyle) -> list[Text]:
-    """Return a view of two experiments as text: the answer, the tree, and notes.
-
-    Parameters
-    ----------
-    shown : the view
-    style : width, length of names, and characters of text
-    """
-    forecast = shown.forecast
-    found = forecast.found[1 if shown.inclusive else 0]
-    body = tree_lines(shown.outline, _columns(shown, style=style), style=style)
-    kind = "inclusive" if shown.inclusive else "exclusive"
-    notes = [f"values: {kind}; difference: new minus base; > is the hot path of the loss"]
-    notes.append("~: noise may explain the difference" if found.can_tell else NOISE_UNKNOWN)
-    notes += sums_note(found, style)
-    unit = forecast.inputs.pair.metric.unit
-    sums = [
-        " and ".join(style.amount(value, unit) for value in values[:2].tolist())
-        for values in (shown.check.counted, shown.check.total)
-    ]
-    notes.append(sum_check_text(shown.outline, shown.check, sums))
-    below = style.lines(notes, _GREY, "  ")
-    return [*heading(found, style), Text(""), *body, Text(""), *below]
-
-
-def difference_view_text_table(shown: DifferenceView, style: TextStyle) -> Table:
-    """Return the table of `difference_view_text`."""
-    return tree_table(shown.outline, _columns(shown, style=style))
-
-
-def _columns(shown: DifferenceView, *, style: TextStyle) -> list[TextColumn]:
-    """Return the columns, each with a last cell for the total."""
-    forecast, (own, whole) = shown.forecast, shown.values
-    cells = difference_cells(
-        forecast, own, whole, shown.outline.single_rows(), inclusive=shown.inclusive, style=style
-    )
-    totals: dict[str, str] = {}
-    if shown.outline.start == ROOT:
-        unit = forecast.inputs.pair.metric.unit
-        base, new, *others = forecast.costs.total.tolist()
-        change = difference_text_of(new - base, unit, style=style)
-        totals = {
-            "base": style.amount(base, unit),
-            "new": style.amount(new, unit),
-            "difference": change,
-            "own_difference": change,
-            "at_common": " → ".join(style.amount(value, unit) for value in others),
-        }
-    columns = [
-        replace(
-            cells[name],
-            cells=[*cells[name].cells, totals.get(name, "")],
-            styles=[*cells[name].styles, ""] if cells[name].styles else (),
+    def columns(self, style: TextStyle) -> list[TextColumn]:
+        """Return the columns of values, and the hot path of the loss."""
+        forecast, (own, whole) = self.forecast, self.values
+        cells = difference_cells(
+            forecast, own, whole, self.outline.single_rows(), inclusive=self.inclusive, style=style
         )
-        for name in _SHOWN
-        if name in cells
-    ]
-    return [*columns, TextColumn("", [*(">" * is_hot for is_hot in shown.is_hot), ""])]
+        totals: dict[str, str] = {}
+        if self.outline.start == ROOT:
+            unit = forecast.inputs.pair.metric.unit
+            base, new, *others = forecast.costs.total.tolist()
+            change = difference_text_of(new - base, unit, style=style)
+            totals = {
+                "base": style.amount(base, unit),
+                "new": style.amount(new, unit),
+                "difference": change,
+                "own_difference": change,
+                "at_common": " → ".join(style.amount(value, unit) for value in others),
+            }
+        made = with_lines_below(cells, [totals])
+        return [*(made[name] for name in _SHOWN if name in made), self.flags]
 
+    def sentences(self, style: TextStyle) -> list[str]:
+        """Return the answer of the comparison."""
+        return [verdict(self.found, style)]
 
-def difference_view_table(shown: DifferenceView) -> Table:
-    """Return a table with one row per line of the view."""
-    metric = shown.forecast.inputs.pair.metric
-    columns = node_columns(shown.outline)
-    columns["metric"] = [metric.name] * len(shown.outline)
-    names = ("base", "new", "change", "ratio", "low", "high", "p")
-    own, whole = shown.values
-    for kind, values in (("inclusive", whole), ("exclusive", own)):
-        columns |= {f"{name}_{kind}": getattr(values, name).tolist() for name in names}
-        columns[f"verdict_{kind}"] = [
-            None if np.isnan(p) else VERDICTS[mark]
-            for p, mark in zip(values.p.tolist(), values.mark.tolist(), strict=True)
+    def context(self, _style: TextStyle) -> list[str]:
+        """Return a description of both experiments."""
+        return [context(self.found)]
+
+    def notes(self, _shown: Sequence[TextColumn], _header: str, style: TextStyle) -> list[str]:
+        """Return the meaning of values and signs, and whether the lines add up."""
+        kind = "inclusive" if self.inclusive else "exclusive"
+        notes = [f"values: {kind}; difference: new minus base; > is the hot path of the loss"]
+        can_tell = self.found.can_tell
+        notes.append("~: noise may explain the difference" if can_tell else NOISE_UNKNOWN)
+        unit = self.forecast.inputs.pair.metric.unit
+        sums = [
+            " and ".join(style.amount(value, unit) for value in values[:2].tolist())
+            for values in (self.check.counted, self.check.total)
         ]
-    hot: list[Cell] = [*shown.is_hot]
-    columns["is_hot"] = hot
-    units = dict.fromkeys(
-        (name for name in columns if name.startswith(("base_", "new_", "change_"))), metric.unit
-    )
-    header = {
-        **comparison_header(shown.compared),
-        "view": str(shown.request.kind),
-        **view_header(shown),
-    }
-    return Table(columns, units, header)
+        sum_check = sum_check_text(self.outline, self.check, sums)
+        return [*notes, *sums_note(self.found, style), sum_check]
+
+    def table(self, _findings: Sequence[Finding] = ()) -> Table:
+        """Return a table with one row per line of the view; its findings are those of both."""
+        metric = self.forecast.inputs.pair.metric
+        columns = node_columns(self.outline)
+        columns["metric"] = [metric.name] * len(self.outline)
+        names = ("base", "new", "change", "ratio", "low", "high", "p")
+        own, whole = self.values
+        for kind, values in (("inclusive", whole), ("exclusive", own)):
+            columns |= {f"{name}_{kind}": getattr(values, name).tolist() for name in names}
+            columns[f"verdict_{kind}"] = [
+                None if np.isnan(p) else VERDICTS[mark]
+                for p, mark in zip(values.p.tolist(), values.mark.tolist(), strict=True)
+            ]
+        columns["is_hot"] = [*self.is_hot]
+        units = dict.fromkeys(
+            (name for name in columns if name.startswith(("base_", "new_", "change_"))), metric.unit
+        )
+        header = {
+            **comparison_header(self.compared),
+            "view": str(self.request.kind),
+            **view_header(self),
+        }
+        return Table(columns, units, header)
 
 
 _AXIS = 18

@@ -27,7 +27,13 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
 from callpath_modeler.report.outlined_view import short_names
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Table,
+    json_number,
+    provenance,
+    text_table_of,
+)
 from callpath_modeler.studies.question import FURTHER
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
 
@@ -189,11 +195,22 @@ def efficiency_text(
     invocation : command lines for the same experiment
     """
     lines = style.lines([headline(shown)], "bold") + style.lines(context_lines(shown), _GREY)
-    lines += [Text(), *_factors(shown, style=style), Text()]
-    subtrees = shown.subtrees
-    if len(subtrees):
-        lines += [*_subtrees(shown, subtrees, style=style), Text()]
-    return lines + style.lines(_footer(shown, subtrees, invocation), _GREY, "  ")
+    columns, nodes = _factors(shown)
+    lines += [Text(), *style.tree_table(columns, nodes, title="factor"), Text()]
+    if len(shown.subtrees):
+        lines += [*style.table(*_subtrees(shown, style), title="subtree"), Text()]
+    return lines + style.lines(_footer(shown, shown.subtrees, invocation), _GREY, "  ")
+
+
+def efficiency_text_tables(shown: EfficiencyView, style: TextStyle) -> list[Table]:
+    """Return the tables of `efficiency_text`: factors by scale, and subtrees if there are any."""
+    columns, nodes = _factors(shown)
+    tables = [text_table_of(columns, [name for _, name in nodes], "factor")]
+    columns, names = _subtrees(shown, style)
+    tables += (
+        [text_table_of(columns, ["/".join(each) for each in names], "subtree")] if names else []
+    )
+    return tables
 
 
 def headline(shown: EfficiencyView) -> str:
@@ -267,8 +284,8 @@ def value_text(
     return _UNKNOWN if np.isnan(value) else share_text(value)
 
 
-def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
-    """Return one line per factor, and one column per scale."""
+def _factors(shown: EfficiencyView) -> tuple[list[TextColumn], list[tuple[int, str]]]:
+    """Return one column per scale, and the depth and name of each factor."""
     found = shown.efficiency
     columns = []
     count = len(found.estimates)
@@ -285,11 +302,12 @@ def _factors(shown: EfficiencyView, *, style: TextStyle) -> list[Text]:
             ]
             columns.append(TextColumn("band", bands, right=False, droppable=2))
     nodes = [(shown.depth(factor), label_of(factor)) for factor in found.factors]
-    return style.tree_table(columns, nodes, title="factor")
+    return columns, nodes
 
 
-def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) -> list[Text]:
-    found, last = shown.efficiency, shown.efficiency.last
+def _subtrees(shown: EfficiencyView, style: TextStyle) -> tuple[list[TextColumn], list[list[str]]]:
+    """Return the factors of subtrees, and their names."""
+    found, last, subtrees = shown.efficiency, shown.efficiency.last, shown.subtrees
     lost = lost_of(last, shown.scheme)
     columns = [
         TextColumn("lost", [share_text(lost[k]) for k in subtrees]),
@@ -315,7 +333,7 @@ def _subtrees(shown: EfficiencyView, subtrees: IntArray, *, style: TextStyle) ->
     names = [
         list(tree.names(row)) if style.full_names else short_names(tree.names(row)) for row in rows
     ]
-    return style.table(columns, names, title="subtree")
+    return columns, names
 
 
 def _footer(shown: EfficiencyView, subtrees: IntArray, invocation: Invocation) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.cells import cell_len
-from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.ensemble import Losses, unmatched
@@ -25,12 +24,12 @@ from callpath_modeler.analysis.excess_work import (
 from callpath_modeler.analysis.uncertain import Band, basis_of
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.headline import left_out
-from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle, shorten
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, shorten
 from callpath_modeler.report.losses_text import (
     ENSEMBLE,
     OVERLAP_NOTE,
@@ -46,13 +45,21 @@ from callpath_modeler.report.outlined_view import (
     OutlinedView,
     short_names,
     sum_check_text,
-    tree_lines,
-    tree_table,
     unmatched_json,
     unmatched_lines,
     view_header,
 )
-from callpath_modeler.report.table_formats import Cell, RowColumns, Table, cells_of, provenance
+from callpath_modeler.report.table_formats import (
+    Cell,
+    Column,
+    RowColumns,
+    Table,
+    cells_of,
+    file_units,
+    file_values,
+    provenance,
+    shown_columns,
+)
 from callpath_modeler.units import parameter_value, percent, setting_text
 
 if TYPE_CHECKING:
@@ -60,7 +67,7 @@ if TYPE_CHECKING:
 
 
 Overlaps = tuple[BoolArray, BoolArray] | None
-"""Overlap of repetitions: inclusive and exclusive, each [lines]; None = not repeated."""
+"""Overlap of repetitions: exclusive and inclusive, each [lines]; None = not repeated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +84,7 @@ class ExcessView(OutlinedView):
     losses: Losses
     request: ViewRequest
     prediction: Answer | None = None
+    command = "excess"
 
     @property
     def tree(self) -> CallTree:
@@ -95,7 +103,7 @@ class ExcessView(OutlinedView):
 
     @cached_property
     def overlaps(self) -> list[Overlaps]:
-        """Overlap of repetitions, per pair: inclusive and exclusive, each [lines]."""
+        """Overlap of repetitions, per pair: exclusive and inclusive, each [lines]."""
         found: list[Overlaps] = []
         for pair in range(len(self.losses.pairs)):
             runs = self.losses.repetitions(pair)
@@ -104,7 +112,7 @@ class ExcessView(OutlinedView):
                 continue
             before, after = (self.outline.values(costs) for costs in runs)
             own, whole = overlap(before[0], after[0]), overlap(before[1], after[1])
-            found.append(None if own is None or whole is None else (whole, own))
+            found.append(None if own is None or whole is None else (own, whole))
         return found
 
     @cached_property
@@ -124,16 +132,41 @@ class ExcessView(OutlinedView):
         return self.prediction.program_excess
 
     @cached_property
-    def ensemble(self) -> tuple[FloatArray, FloatArray] | None:
-        """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines].
+    def excess(self) -> tuple[FloatArray, FloatArray]:
+        """Excess work of lines, exclusive and inclusive, each [lines, pairs]."""
+        return self.outline.values(self.losses.excess)
 
-        None = there is at most one pair.
-        """
-        ensemble = self.losses.ensemble
-        if ensemble.count < 2:
-            return None
-        own, whole = self.outline.values(ensemble.costs)
-        return own[:, 0], whole[:, 0]
+    @cached_property
+    def spent(self) -> tuple[FloatArray, FloatArray]:
+        """Costs of lines, exclusive and inclusive, each [lines, scales]."""
+        return self.outline.values(self.losses.costs)
+
+    @cached_property
+    def expected(self) -> tuple[FloatArray, FloatArray]:
+        """Expected costs of lines, exclusive and inclusive, each [lines, pairs]."""
+        return self.outline.values(self.losses.expected)
+
+    @cached_property
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines, 1]."""
+        return self.outline.values(self.losses.ensemble.costs)
+
+    @property
+    def has_imbalance(self) -> bool:
+        """Whether the imbalance of the program has a line."""
+        return self.losses.has_imbalance
+
+    @property
+    def has_ensemble(self) -> bool:
+        """Whether there are several pairs of measured scales, and so a mean over them."""
+        return self.losses.ensemble.count > 1
+
+    @property
+    def band_title(self) -> str:
+        """Title of bands; "" = no target."""
+        if self.prediction is None:
+            return ""
+        return f"{self.prediction.fitted.models.confidence:.0%} band"
 
     @property
     def has_one_base(self) -> bool:
@@ -145,19 +178,189 @@ class ExcessView(OutlinedView):
         """Word for negative excess work."""
         return "superlinear" if self.losses.ideal.scaling else "less than expected"
 
-    def efficiency(self, excess: FloatArray, cost: FloatArray, pair: int) -> FloatArray:
-        """Return the expected cost of lines, divided by their cost, [lines].
+    def scale(self, pair: int, end: int = 1) -> str:
+        """Return the title of the smaller scale of a pair (0), or of the larger one (1)."""
+        return f"{self.losses.parameter}={parameter_value(self.losses.pairs[pair][end])}"
 
-        Parameters
-        ----------
-        excess, cost : [lines] inclusive values at the larger scale of the pair
-        pair : number of the pair
-        """
-        run_time = self.losses.run_time[self.losses.columns(pair)[1]]
-        return efficiency_of(np.nan_to_num(cost), np.nan_to_num(excess) * run_time)
+    def title(self, pair: int) -> str:
+        """Return the title of a pair: its larger scale, if all pairs have one base."""
+        return self.scale(pair) if self.has_one_base else pair_title(self.losses.pairs[pair])
+
+    def columns(self, style: TextStyle) -> list[TextColumn]:
+        """Return the columns of all pairs."""
+        below, pairs = len(self.names_below), range(len(self.losses.pairs))
+        made = (shown_columns(_columns(self, pair, style), style, below) for pair in pairs)
+        return [column for columns in made for column in columns]
+
+    def sentences(self, style: TextStyle) -> list[str]:
+        """Return the answer: how much is lost, and where."""
+        return [_verdict(self, style=style)]
+
+    def context(self, style: TextStyle) -> list[str]:
+        """Return a description of the measurements, and the formula, which is not wrapped."""
+        context = _context(self)
+        line = " · ".join(context)
+        return [line] if style.width is None or cell_len(line) <= style.width else [*context]
+
+    def notes(self, shown: Sequence[TextColumn], header: str, style: TextStyle) -> list[str]:
+        """Return the notes below the table: columns without room, meanings, unmatched subtrees."""
+        is_doubted = any("~" in cell for column in shown for cell in column.cells)
+        return [
+            *_no_room(self, header, style=style),
+            *_footer(self, is_doubted=is_doubted, style=style),
+        ]
+
+    def table(self, findings: Sequence[Finding] = ()) -> Table:
+        """Return a table with one row per line of the view and pair of scales."""
+        size, names = len(self.outline), OutlineColumns(self.outline)
+        made = [_columns(self, pair, DEFAULT_STYLE) for pair in range(len(self.losses.pairs))]
+        parts = [file_values(columns, None) for columns in made]
+
+        def cells(rows: IntArray) -> dict[str, list[Cell]]:
+            # All pairs of a line are in consecutive rows.
+            lines, pairs = rows // len(parts), (rows % len(parts)).tolist()
+            distinct, which = np.unique(lines, return_inverse=True)
+            columns = cells_of(names.cells(distinct), which)
+            columns["metric"] = [self.losses.metric.name] * len(rows)
+            of_pairs = [cells_of(part, distinct) for part in parts]
+            places = [*zip(pairs, which.tolist(), strict=True)]
+            return columns | {
+                name: [of_pairs[k][name][at] for k, at in places] for name in parts[0]
+            }
+
+        columns = RowColumns(np.arange(size * len(parts)), cells)
+        return Table(columns, file_units(made[0], None), _header(self, findings))
 
 
-_GREY = "dim"
+def _untitled(_: object) -> str:
+    """Return the title of the column of marks."""
+    return ""
+
+
+def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[None]]:
+    """Return the columns of a pair of scales; those of the last pair have more in text."""
+    losses, size, last = shown.losses, len(shown.outline), len(shown.losses.pairs) - 1
+    is_only, is_last, unit, ensemble = not last, k == last, losses.metric.unit, losses.ensemble
+    ends, overlaps = losses.columns(k), shown.overlaps[k]
+    own, whole = (values[:, k] for values in shown.excess)
+    run_time = losses.run_time[ends[1]]
+    cost = np.nan_to_num(shown.spent[1][:, ends[1]])
+    efficiency = efficiency_of(cost, np.nan_to_num(whole) * run_time)
+    marks = readings(whole, own)
+    bands = shown.bands if losses.is_predicted(k) else None
+
+    def every(cell: Cell) -> list[Cell]:
+        return [cell] * size
+
+    def both(
+        key: str, values: Sequence[Values] | None, titles: Sequence[str] = ("", ""), **more: Any
+    ) -> list[Column[None]]:
+        """Return columns of inclusive and of exclusive values; None = none are known."""
+        exclusive, inclusive = (every(None), every(None)) if values is None else values
+        of_own = {**more, "below": ()}
+        return [
+            Column(f"{key}_inclusive", inclusive, title=titles[0], **more),
+            Column(f"{key}_exclusive", exclusive, title=titles[1], **of_own),
+        ]
+
+    def costs(end: int, *, has_title: bool) -> list[Column[None]]:
+        """Return the costs at the smaller or at the larger scale."""
+        column = ends[end]
+        total = float(losses.run_time[column])
+        amounts = total - float(losses.costs.total[column]), total
+        return both(
+            f"cost_at_{('base', 'scale')[end]}",
+            [values[:, column] for values in shown.spent],
+            (shown.scale(k, end) * has_title, ""),
+            unit=unit,
+            droppable=3,
+            below=[style.amount(amount, unit) for amount in amounts],
+        )
+
+    def shares(kind: int) -> Callable[..., list[str]]:
+        """Return excess work, with ``~`` where noise of the repetitions could explain it."""
+        values = shown.excess[kind][:, k]
+        known = None if overlaps is None else overlaps[kind]
+        return lambda *_: excess_texts(values, doubtful(values, known))
+
+    mean = [each[:, 0] for each in shown.means] if ensemble.count else None
+    titles = (ENSEMBLE, "own") if is_last and last and shown.has_ensemble else ("", "")
+    low, high = ([getattr(each, end) for each in bands] if bands else [every(None)] * 2
+                 for end in ("low", "high"))  # fmt: skip
+    # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
+    rank = 0 if is_last else 2 + last - k
+    return [
+        Column("base", every(losses.pairs[k][0])),
+        Column("scale", every(losses.pairs[k][1])),
+        *costs(0, has_title=is_only and losses.ideal.is_relative),
+        *costs(1, has_title=is_only),
+        *both("cost_expected", [values[:, k] for values in shown.expected], unit=unit),
+        Column(
+            "excess_inclusive",
+            whole,
+            title="excess" if is_only else shown.title(k),
+            text=shares(1),
+            droppable=rank,
+            below=[percent(losses.imbalance[k]), percent(losses.total[k])],
+        ),
+        Column("excess_exclusive", own, title="own", text=shares(0), droppable=rank),
+        Column(
+            "excess_low_inclusive",
+            low[1],
+            title=shown.band_title * (is_last and bands is not None),
+            text=lambda *_: [_share_band(bands[1], line) for line in range(size)] if bands else [],
+            droppable=2,
+            below=[_share_band(shown.band_of_total, 0)],
+        ),
+        Column("excess_high_inclusive", high[1]),
+        Column("excess_low_exclusive", low[0]),
+        Column("excess_high_exclusive", high[0]),
+        *both(
+            "excess_ensemble",
+            mean,
+            titles,
+            form=percent,
+            droppable=3 + last,
+            below=[percent(ensemble.imbalance), percent(ensemble.total)],
+        ),
+        Column(
+            "efficiency",
+            efficiency if losses.ideal.scaling else every(None),
+            title=("efficiency" if losses.ideal.scaling else "expected") * is_only,
+            text=lambda *_: [percent(share) for share in efficiency.tolist()],
+            droppable=2,
+            below=[percent(1 - losses.total[k])],
+        ),
+        *both("overlap", overlaps),
+        Column(
+            "reading",
+            [shown.gain if mark is ExcessPattern.GAIN else str(mark) for mark in marks],
+            title="reading" * is_last,
+            text=lambda *_: [_SHORT[mark] for mark in marks],
+            right=False,
+            droppable=1,
+        ),
+        Column("occurs", _occurs(*(shown.spent[1][:, end] for end in ends))),
+        Column("basis", every(_basis(shown, k))),
+        Column(
+            "is_hot",
+            shown.is_hot,
+            title=_untitled if is_last else "",
+            form=lambda is_hot: ">" * is_hot,
+        ),
+    ]
+
+
+def _basis(shown: ExcessView, pair: int) -> str:
+    return basis_of(not shown.losses.is_predicted(pair))
+
+
+def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
+    words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
+    pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
+    return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
+
+
 _OVERLAP_OF_EXPECTED = (
     "~ the repetitions and the expected costs overlap, so noise may explain the difference"
 )
@@ -168,45 +371,6 @@ _SHORT = {
     ExcessPattern.GAIN: "gain",
     ExcessPattern.NONE: "-",
 }
-
-
-def excess_text(
-    shown: ExcessView,
-    *,
-    style: TextStyle,
-    invocation: Invocation = EXPERIMENT,
-) -> list[Text]:
-    """Return excess work as text: the loss, its places, and call paths that were not compared.
-
-    Parameters
-    ----------
-    shown : the view
-    style : width, length of names, and characters of text
-    invocation : command lines for the same experiment
-    """
-    columns = _columns(shown, style=style)
-    body = tree_lines(shown.outline, columns, style=style, below=_lines_below(shown))
-    is_doubted = any("~" in cell for column in columns for cell in column.cells)
-    footer = [
-        *_no_room(shown, body[0].plain, style=style),
-        *_footer(shown, invocation, is_doubted=is_doubted, style=style),
-    ]
-    # The formula is not wrapped.
-    context = " · ".join(_context(shown))
-    has_room = style.width is None or cell_len(context) <= style.width
-    return [
-        *style.lines([_verdict(shown, style=style)], "bold"),
-        *style.lines([context] if has_room else _context(shown), _GREY),
-        Text(""),
-        *body,
-        Text(""),
-        *style.lines(footer, _GREY, "  "),
-    ]
-
-
-def excess_text_table(shown: ExcessView, style: TextStyle) -> Table:
-    """Return the table of `excess_text`."""
-    return tree_table(shown.outline, _columns(shown, style=style), _lines_below(shown))
 
 
 def _verdict(shown: ExcessView, *, style: TextStyle) -> str:
@@ -261,69 +425,6 @@ def _context(shown: ExcessView) -> tuple[str, str]:
     return f"{said} · {losses.ideal.meaning}{why}{left_out(experiment)}", f"X = {formula}"
 
 
-def _lines_below(shown: ExcessView) -> list[str]:
-    """Return the names of the lines below those of nodes."""
-    is_whole = shown.outline.start == ROOT
-    return [*["imbalance"] * (is_whole and shown.losses.has_imbalance), "total"]
-
-
-def _columns(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
-    losses = shown.losses
-    blank = [""] * len(_lines_below(shown))
-    rest = len(blank) - 1  # 1 = the imbalance has a line
-    own, whole = shown.outline.values(losses.excess)
-    total, last = losses.total, len(losses.pairs) - 1
-    columns = []
-    if len(losses.pairs) == 1:
-        columns = _costs(shown, style=style)
-    for k in range(len(losses.pairs)):
-        overlaps = shown.overlaps[k]
-        # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
-        rank = last - k and 2 + last - k
-        columns.append(
-            TextColumn(
-                _head(shown, k) if last else "excess",
-                [
-                    *_shares(whole[:, k], overlaps, 0),
-                    *[percent(losses.imbalance[k])] * rest,
-                    percent(total[k]),
-                ],
-                droppable=rank,
-            )
-        )
-        cells = [*_shares(own[:, k], overlaps, 1), *blank]
-        columns.append(TextColumn("own", cells, droppable=rank))
-    if shown.bands is not None and shown.prediction is not None:
-        texts = [_share_band(shown.bands[1], line) for line in range(len(shown.outline))]
-        texts += [*blank[1:], _share_band(shown.band_of_total, 0)]
-        title = f"{shown.prediction.fitted.models.confidence:.0%} band"
-        columns.append(TextColumn(title, texts, droppable=2))
-    if shown.ensemble is not None and last:
-        mean = [[percent(x) for x in values.tolist()] for values in shown.ensemble]
-        of_all = [*[losses.ensemble.imbalance][:rest], losses.ensemble.total]
-        cells = [*mean[1], *map(percent, of_all)]
-        columns.append(TextColumn(ENSEMBLE, cells, droppable=3 + last))
-        columns.append(TextColumn("own", [*mean[0], *blank], droppable=3 + last))
-    if last == 0:
-        costs = shown.outline.values(losses.costs)[1][:, losses.columns(0)[1]]
-        of_lines = shown.efficiency(whole[:, 0], costs, 0)
-        efficiency = [percent(x) for x in of_lines.tolist()]
-        efficiency += [*blank[1:], percent(1 - total[0])]
-        title = "efficiency" if losses.ideal.scaling else "expected"
-        columns.append(TextColumn(title, efficiency, droppable=2))
-    words = [_SHORT[reading] for reading in readings(whole[:, last], own[:, last])]
-    columns.append(TextColumn("reading", [*words, *blank], right=False, droppable=1))
-    marks = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, TextColumn("", [*marks, *blank])]
-
-
-def _head(shown: ExcessView, pair: int) -> str:
-    """Return the title of a pair: its larger scale, if all pairs have one base."""
-    scales = shown.losses.pairs[pair]
-    title = f"{shown.losses.parameter}={parameter_value(scales[1])}"
-    return title if shown.has_one_base else pair_title(scales)
-
-
 def _share_band(band: Band, place: int) -> str:
     """Return the band of a share; ``-`` without one."""
     _, low, high = band.at(place)
@@ -341,38 +442,15 @@ def _total_band_text(shown: ExcessView) -> str:
 def _no_room(shown: ExcessView, header: str, *, style: TextStyle) -> list[str]:
     """Return a note on scales whose columns do not fit a narrow terminal."""
     losses = shown.losses
-    heads = [style.say(_head(shown, k)) for k in range(len(losses.pairs))]
-    heads += [ENSEMBLE] * (shown.ensemble is not None)
+    heads = [style.say(shown.title(k)) for k in range(len(losses.pairs))]
+    heads += [ENSEMBLE] * shown.has_ensemble
     if len(heads) < 3:  # A single pair has no column of the ensemble.
         return []
     gone = [head for head in heads if head not in header.split()]
     return [f"not shown for lack of space: {', '.join(gone)}; use --wide or -f csv"] if gone else []
 
 
-def _costs(shown: ExcessView, *, style: TextStyle) -> list[TextColumn]:
-    """Return columns of inclusive costs at the scales that matter, if there is one pair only."""
-    losses = shown.losses
-    _, whole = shown.outline.values(losses.costs)
-    found = []
-    scales = list(zip(losses.pairs[0], losses.columns(0), strict=True))
-    for point, column in scales if losses.ideal.is_relative else scales[1:]:
-        run_time = losses.run_time[column]
-        rest = [run_time - losses.costs.total[column]][: len(_lines_below(shown)) - 1]
-        values = [*whole[:, column], *rest, run_time]
-        cells = [style.amount(float(v), losses.metric.unit) for v in values]
-        head = f"{losses.parameter}={parameter_value(point)}"
-        found.append(TextColumn(head, cells, droppable=3))
-    return found
-
-
-def _shares(values: FloatArray, overlaps: Overlaps, which: int) -> list[str]:
-    """Return shares as text, with ``~`` where noise of the repetitions could explain them."""
-    return excess_texts(values, doubtful(values, None if overlaps is None else overlaps[which]))
-
-
-def _footer(
-    shown: ExcessView, invocation: Invocation, *, is_doubted: bool, style: TextStyle
-) -> list[str]:
+def _footer(shown: ExcessView, *, is_doubted: bool, style: TextStyle) -> list[str]:
     losses, k = shown.losses, len(shown.losses.pairs) - 1
     p, q = (f"{losses.parameter} = {parameter_value(point)}" for point in losses.pairs[k])
     against = f" relative to {losses.parameter} = {parameter_value(losses.pairs[k][0])}"
@@ -393,18 +471,15 @@ def _footer(
     if losses.ideal.is_relative:
         lines += _unmatched(shown, style=style, base=p, scale=q)
     sums = [percent(float(values[k]), 2) for values in (shown.check.counted, shown.check.total)]
-    name = "the sum" if len(_lines_below(shown)) > 1 else "the total"
-    lines.append(sum_check_text(shown.outline, shown.check, sums, name))
-    if shown.request.kind is ViewKind.TOP_DOWN:
-        lines.append(invocation.hint("excess", "--view bottom-up"))
-    return lines
+    name = "the sum" if len(shown.names_below) > 1 else "the total"
+    return [*lines, sum_check_text(shown.outline, shown.check, sums, name)]
 
 
 def _notes(shown: ExcessView) -> list[str]:
     """Return the notes on scales without an expected cost, on the target, and on the ensemble."""
     losses, name = shown.losses, shown.losses.parameter
     notes = []
-    if len(_lines_below(shown)) > 1:
+    if len(shown.names_below) > 1:
         notes.append(
             "imbalance: the run time less the sum of all call paths. X divides by the run time, "
             "which is the time of the slowest process."
@@ -421,7 +496,7 @@ def _notes(shown: ExcessView) -> list[str]:
         share = shown.prediction.unmodelled_share
         rest = f"; without call paths that have no model, {percent(share)} of the largest scale"
         notes.append(told + rest * bool(share > 0))
-    if shown.ensemble is not None and len(losses.pairs) > 1:
+    if shown.has_ensemble and len(losses.pairs) > 1:
         count = losses.ensemble.count
         notes.append(f"{ENSEMBLE}: mean over all {count} pairs of measured scales")
     return notes
@@ -439,94 +514,6 @@ def _unmatched(shown: ExcessView, *, style: TextStyle, base: str, scale: str) ->
         return f"unmatched: {count} at {at} only, {share} of the {losses.metric.name} there:"
 
     return unmatched_lines(parted, tree, losses.metric.unit, heading, style=style)
-
-
-def excess_table(shown: ExcessView, findings: Sequence[Finding] = ()) -> Table:
-    """Return a table with one row per line of the view and pair of scales."""
-    losses, size, names = shown.losses, len(shown.outline), OutlineColumns(shown.outline)
-    own, whole = shown.outline.values(losses.excess)
-    cost_own, cost_whole = shown.outline.values(losses.costs)
-    spent_own, spent_whole = shown.outline.values(losses.expected)
-    empty: list[Cell] = [None] * size
-    means: dict[str, Values] = {
-        f"excess_ensemble_{kind}": empty for kind in ("inclusive", "exclusive")
-    }
-    if losses.ensemble.count:
-        means_own, means_whole = shown.outline.values(losses.ensemble.costs)
-        means = {
-            "excess_ensemble_inclusive": means_whole[:, 0],
-            "excess_ensemble_exclusive": means_own[:, 0],
-        }
-    parts: list[dict[str, Values]] = []
-    for k, (p, q) in enumerate(losses.pairs):
-        base, scale = losses.columns(k)
-        overlaps = shown.overlaps[k]
-        efficiency = shown.efficiency(whole[:, k], cost_whole[:, scale], k)
-        parts.append(
-            {
-                "base": np.broadcast_to(p, size),
-                "scale": np.broadcast_to(q, size),
-                "cost_at_base_inclusive": cost_whole[:, base],
-                "cost_at_base_exclusive": cost_own[:, base],
-                "cost_at_scale_inclusive": cost_whole[:, scale],
-                "cost_at_scale_exclusive": cost_own[:, scale],
-                "cost_expected_inclusive": spent_whole[:, k],
-                "cost_expected_exclusive": spent_own[:, k],
-                "excess_inclusive": whole[:, k],
-                "excess_exclusive": own[:, k],
-                **_ends(shown, k, empty),
-                **means,
-                "efficiency": efficiency if losses.ideal.scaling else empty,
-                "overlap_inclusive": empty if overlaps is None else overlaps[0],
-                "overlap_exclusive": empty if overlaps is None else overlaps[1],
-                "reading": _readings(shown, whole[:, k], own[:, k]),
-                "occurs": _occurs(cost_whole[:, base], cost_whole[:, scale]),
-                "basis": [_basis(shown, k)] * size,
-                "is_hot": shown.is_hot,
-            }
-        )
-
-    def cells(rows: IntArray) -> dict[str, list[Cell]]:
-        # All pairs of a line are in consecutive rows.
-        lines, pairs = rows // len(parts), (rows % len(parts)).tolist()
-        distinct, which = np.unique(lines, return_inverse=True)
-        columns = cells_of(names.cells(distinct), which)
-        columns["metric"] = [losses.metric.name] * len(rows)
-        of_pairs = [cells_of(part, distinct) for part in parts]
-        places = [*zip(pairs, which.tolist(), strict=True)]
-        return columns | {name: [of_pairs[k][name][at] for k, at in places] for name in parts[0]}
-
-    columns = RowColumns(np.arange(size * len(parts)), cells)
-    units = {name: losses.metric.unit for name in columns if name.startswith("cost_")}
-    return Table(columns, units, _header(shown, findings))
-
-
-def _ends(shown: ExcessView, pair: int, empty: Sequence[Cell]) -> dict[str, Values]:
-    """Return the bands of excess work, which are empty between measured scales."""
-    found: dict[str, Values] = {}
-    for place, kind in ((1, "inclusive"), (0, "exclusive")):
-        low: Values = empty
-        high: Values = empty
-        if shown.bands is not None and shown.losses.is_predicted(pair):
-            low, high = shown.bands[place].low, shown.bands[place].high
-        found |= {f"excess_low_{kind}": low, f"excess_high_{kind}": high}
-    return found
-
-
-def _basis(shown: ExcessView, pair: int) -> str:
-    return basis_of(not shown.losses.is_predicted(pair))
-
-
-def _readings(shown: ExcessView, inclusive: FloatArray, exclusive: FloatArray) -> list[Cell]:
-    """Return the origins of losses as text; a gain is superlinear or less than expected."""
-    found = readings(inclusive, exclusive)
-    return [shown.gain if each is ExcessPattern.GAIN else str(each) for each in found]
-
-
-def _occurs(before: FloatArray, after: FloatArray) -> list[Cell]:
-    words = {(True, True): "both", (True, False): "base", (False, True): "scale"}
-    pairs = zip(~np.isnan(before), ~np.isnan(after), strict=True)
-    return [words.get((bool(a), bool(b)), "neither") for a, b in pairs]
 
 
 def _header(shown: ExcessView, findings: Sequence[Finding]) -> dict[str, object]:

@@ -48,6 +48,24 @@ class TextStyle:
         """Return each text as lines that fit the width; `look` is a rich style."""
         return [part for text in texts for part in wrap(self.say(text), self.width, look, indent)]
 
+    def answer(
+        self,
+        told: Iterable[str],
+        context: Iterable[str],
+        body: Iterable[Text],
+        notes: Iterable[str],
+        indent: str = "  ",
+    ) -> list[Text]:
+        """Return an answer as lines: sentences, a description, a table, and notes below it."""
+        return [
+            *self.lines(told, "bold"),
+            *self.lines(context, "dim"),
+            Text(""),
+            *body,
+            Text(""),
+            *self.lines(notes, "dim", indent),
+        ]
+
     def table(
         self,
         columns: Sequence[TextColumn],

@@ -1,11 +1,11 @@
-"""Lines, names, hot path and sum check for the tables of all views."""
+"""Views as text and as tables: lines, names, hot path and sum check."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, cast
 
 import numpy as np
 from rich.text import Text
@@ -20,13 +20,14 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.tree_views import Flat, View, ViewKind, open_view
 from callpath_modeler.profile.view_request import ViewRequest, node_path
-from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
-from callpath_modeler.report.table_formats import Cell, Table, chosen_cells, json_number, text_table
+from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle, shorten
+from callpath_modeler.report.table_formats import Cell, Table, json_number, text_table_of
 from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.node_values import NodeAnswer
     from callpath_modeler.analysis.pair_forecast import ViewForecast
+    from callpath_modeler.diagnostics import Finding
 
 
 NAMED = 60
@@ -44,9 +45,11 @@ class OutlinedView(ABC):
     Attributes
     ----------
     request : view, depth, filter and zoom
+    command : command that shows another view of the same values; "" = none is proposed
     """
 
     request: ViewRequest
+    command: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -110,6 +113,71 @@ class OutlinedView(ABC):
         start = self.outline.start
         path = hot_path(self.view, self.worth(), start, levels=self.request.hot_levels)
         return path if start == ROOT else [start, *path]
+
+    @property
+    def has_imbalance(self) -> bool:
+        """Whether the imbalance of the program has a line."""
+        return False
+
+    @property
+    def names_below(self) -> list[str]:
+        """Names of the lines below those of nodes."""
+        is_whole = self.outline.start == ROOT
+        return [*["imbalance"] * (is_whole and self.has_imbalance), "total"]
+
+    @abstractmethod
+    def columns(self, style: TextStyle) -> list[TextColumn]:
+        """Return the columns, with cells for the lines below."""
+
+    @abstractmethod
+    def sentences(self, style: TextStyle) -> list[str]:
+        """Return the answer."""
+
+    @abstractmethod
+    def context(self, style: TextStyle) -> list[str]:
+        """Return a description of the measurements."""
+
+    @abstractmethod
+    def notes(self, shown: Sequence[TextColumn], header: str, style: TextStyle) -> list[str]:
+        """Return the notes below the table, given its columns and the header that fits."""
+
+    @abstractmethod
+    def table(self, findings: Sequence[Finding] = ()) -> Table:
+        """Return a table with one row per line of the view; of `excess`, also per pair."""
+
+    def text(self, style: TextStyle, invocation: Invocation = EXPERIMENT) -> list[Text]:
+        """Return the view as text: the answer, the tree, and notes.
+
+        Parameters
+        ----------
+        style : width, length of names, and characters of text
+        invocation : command lines for the same experiment
+        """
+        columns = self.columns(style)
+        body = self._lines(columns, style)
+        notes = self.notes(columns, body[0].plain, style)
+        if self.request.kind is ViewKind.TOP_DOWN and self.command:
+            notes.append(invocation.hint(self.command, "--view bottom-up"))
+        return style.answer(self.sentences(style), self.context(style), body, notes)
+
+    def text_tables(self, style: TextStyle) -> list[Table]:
+        """Return the table of `text`; paths replace the indentation of names."""
+        columns, below = self.columns(style), self.names_below
+        names = OutlineColumns(self.outline).paths(np.arange(len(self.outline)))
+        return [text_table_of(columns, [*names, *below], title(self.outline))]
+
+    def _lines(self, columns: Sequence[TextColumn], style: TextStyle) -> list[Text]:
+        """Return a header, the lines of nodes, and those below."""
+        outline, full = self.outline, style.full_names
+        nodes = [(line.depth, line_name(outline, line, full=full)) for line in outline.lines]
+        nodes += [(0, name) for name in self.names_below]
+        return style.tree_table(columns, nodes, title=title(outline))
+
+    @property
+    def flags(self) -> TextColumn:
+        """The column that marks the hot path."""
+        marks = [">" * is_hot for is_hot in self.is_hot]
+        return TextColumn("", [*marks, *[""] * len(self.names_below)])
 
     @property
     def is_hot(self) -> list[bool]:
@@ -191,35 +259,6 @@ def view_header(shown: OutlinedView) -> dict[str, object]:
             "holds": shown.check.holds,
         },
     }
-
-
-def tree_lines(
-    outline: Outline,
-    columns: Sequence[TextColumn],
-    *,
-    style: TextStyle,
-    below: Sequence[str] = ("total",),
-) -> list[Text]:
-    """Return a view as lines: a header, its lines, and the lines below, the last for the total.
-
-    Every column has cells for those below, too. ``…`` after a name stands for its hidden subtree.
-    """
-    full = style.full_names
-    nodes = [(line.depth, line_name(outline, line, full=full)) for line in outline.lines]
-    return style.tree_table(columns, [*nodes, *((0, name) for name in below)], title=title(outline))
-
-
-def tree_table(
-    outline: Outline, columns: Sequence[TextColumn], below: Sequence[str] = ("total",)
-) -> Table:
-    """Return the table of `tree_lines`; paths replace the indentation of names."""
-    lines = np.arange(len(outline) + len(below))
-    names = [*OutlineColumns(outline).paths(lines[: len(outline)]), *below]
-    return text_table(
-        lines,
-        title(outline),
-        lambda block: (chosen_cells(columns, block), [names[k] for k in block.tolist()]),
-    )
 
 
 def line_name(outline: Outline, line: OutlineLine, *, full: bool) -> str:

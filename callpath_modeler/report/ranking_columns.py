@@ -13,7 +13,6 @@ from msgspec import structs
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.laws_of_time import Driver
-from callpath_modeler.analysis.uncertain import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.profile.pattern import short_name
@@ -21,6 +20,8 @@ from callpath_modeler.report.columns import (
     band_text,
     band_title,
     has_maxima,
+    mark_text,
+    marks_cells,
     max_title,
     ratio_text,
     repeats_the_largest,
@@ -201,7 +202,7 @@ EXCESS: Column[Nodes] = Column(
     cells=lambda nodes: nodes.main.excess,
     title="excess",
     name="excess",
-    text=lambda nodes, _: [percent(value) for value in nodes.main.excess.tolist()],
+    form=percent,
     droppable=lambda nodes: -1 if nodes.answer.fitted.ideal else 6,
     place=12,
     applies=lambda nodes: has_models(nodes) and nodes.answer.fitted.metric.additive,
@@ -229,9 +230,9 @@ PREDICTED: Column[Nodes] = Column(
 TRUST: Column[Nodes] = Column(
     key="trust",
     help="0 to 4 marks",
-    cells=lambda nodes: [int(mark) if mark >= 0 else None for mark in nodes.main.trust],
+    cells=lambda nodes: marks_cells(nodes.main.trust),
     title="trust",
-    text=lambda nodes, _: [*map(marks_text, nodes.main.trust)],
+    form=mark_text,
     droppable=-3,
     place=15,
     applies=has_models,
@@ -493,11 +494,9 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
     Column(
         key="trust",
         help="0 to 4 marks, see [Trust](#trust)",
-        cells=lambda rows: [
-            mark if mark >= 0 else None for mark in rows.ranking.trust[rows.rows].tolist()
-        ],
+        cells=lambda rows: marks_cells(rows.ranking.trust[rows.rows]),
         title="trust",
-        text=lambda rows, _: [*map(marks_text, rows.ranking.trust[rows.rows].tolist())],
+        form=mark_text,
         droppable=-3,
         place=15,
         applies=has_models,
@@ -533,10 +532,6 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         cells=lambda rows: rows.ranking.maxima_at_largest[0][rows.rows],
         unit=unit,
         title=lambda rows: max_title(rows.ranking.fitted),
-        text=lambda rows, style: [
-            style.amount(value, unit(rows))
-            for value in rows.ranking.maxima_at_largest[0][rows.rows].tolist()
-        ],
         droppable=7,
         name="maximum",
         place=9,
@@ -547,9 +542,7 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         help="exclusive imbalance (largest over mean) at the largest scale; empty if unknown",
         cells=lambda rows: rows.ranking.maxima_at_largest[1][rows.rows],
         title="imbalance",
-        text=lambda rows, _: [
-            ratio_text(value) for value in rows.ranking.maxima_at_largest[1][rows.rows].tolist()
-        ],
+        form=ratio_text,
         droppable=7,
         name="imbalance",
         place=10,

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.text import Text
 
 from callpath_modeler.analysis.uncertain import marks_text
 from callpath_modeler.analysis.verification import FROM, BandCalibration
-from callpath_modeler.history.predictions import MarkScore, Scoreboard, ScoredPrediction
+from callpath_modeler.history.predictions import Scoreboard, ScoredPrediction
 from callpath_modeler.printable import shell_word
-from callpath_modeler.report.columns import amount_text, band_text, calibration_header
-from callpath_modeler.report.layout import TextColumn, TextStyle, table
-from callpath_modeler.report.table_formats import Cell, Table, json_number
+from callpath_modeler.report.columns import (
+    amount_text,
+    band_text,
+    calibration_header,
+    mark_text,
+    marks_cells,
+)
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, table
+from callpath_modeler.report.table_formats import (
+    Column,
+    Table,
+    json_number,
+    shown_columns,
+    table_of,
+    text_table_of,
+)
 from callpath_modeler.units import (
     counted,
     parameter_value,
@@ -25,8 +39,6 @@ from callpath_modeler.units import (
 )
 
 _MOST_TARGETS = 8
-MARK_TITLES = ("marks", "predictions", "bands hold", "median error")
-PATH_TITLES = ("measured", "predicted", "band", "error", "holds", "trust")
 
 
 def score_verdict(found: Scoreboard) -> str:
@@ -112,26 +124,68 @@ def case_text(case: ScoredPrediction, style: TextStyle) -> str:
     )
 
 
-def score_marks_cells(score: MarkScore) -> tuple[str, str, str, str]:
-    """Return the texts of one row of the calibration table."""
-    number = score.predictions
-    held = f"{score.held} ({percent(score.held / number)})" if number else "-"
-    error = "-" if math.isnan(score.error) else percent(score.error)
-    return marks_text(score.marks), str(number), held, error
-
-
-def score_path_cells(case: ScoredPrediction, row: int, style: TextStyle) -> tuple[str, ...]:
-    """Return the texts of one predicted call path, in the order of `PATH_TITLES`."""
-    unit = case.prediction.unit
-    value, low, high = case.bands[row].tolist()
-    return (
-        style.amount(float(case.measured[row]), unit),
-        style.amount(value, unit),
-        band_text(low, high, unit, style=style),
-        signed_percent(float(case.error[row])),
-        "yes" if case.holds[row] else "NO",
-        marks_text(int(case.trust[row])),
+def marks_columns(found: Scoreboard, style: TextStyle) -> list[TextColumn]:
+    """Return how many bands hold by marks of trust."""
+    scores = [each for each in found.marks if each.predictions]
+    held = [f"{each.held} ({percent(each.held / each.predictions)})" for each in scores]
+    return shown_columns(
+        [
+            Column("marks", [each.marks for each in scores], "marks", marks_text),
+            Column("predictions", [each.predictions for each in scores], "predictions"),
+            Column("held", held, "bands hold"),
+            Column("median_error", [each.error for each in scores], "median error", percent),
+        ],
+        style,
     )
+
+
+def path_columns(
+    found: Scoreboard, rows: Sequence[tuple[ScoredPrediction, int]], style: TextStyle
+) -> list[Column[None]]:
+    """Return the columns of some scored call paths."""
+    made = [case.prediction for case, _ in rows]
+    units = {each.prediction.unit for each in found.cases}
+    unit = units.pop() if len(units) == 1 else None
+    first = found.cases[-1].prediction.parameter if found.cases else ""
+
+    def of_rows(name: str) -> list[Any]:
+        return [getattr(case, name)[row] for case, row in rows]
+
+    def amounts(values: Iterable[float]) -> list[str]:
+        return [style.amount(v, each.unit) for v, each in zip(values, made, strict=True)]
+
+    bands, measured = of_rows("bands"), [*map(float, of_rows("measured"))]
+    predicted, low, high = ([float(band[k]) for band in bands] for k in range(3))
+    intervals = [
+        band_text(least, most, each.unit, style=style)
+        for least, most, each in zip(low, high, made, strict=True)
+    ]
+    holds, paths = [*map(bool, of_rows("holds"))], of_rows("callpaths")
+    doubts = ["" if each else "bold" for each in holds]
+    found_at = [of.callpaths.index(path) for of, path in zip(made, paths, strict=True)]
+    return [
+        Column("callpath", paths),
+        Column("metric", [each.metric for each in made]),
+        Column("parameter", [each.parameter for each in made]),
+        Column("target", [each.scale for each in made], first, parameter_value, place=0),
+        Column("values", ["inclusive" if each.inclusive else "exclusive" for each in made]),
+        Column("predicted", predicted, "predicted", unit=unit, text=amounts(predicted)),
+        Column("low", low, "band", unit=unit, text=intervals),
+        Column("high", high, unit=unit),
+        Column("measured", measured, "measured", unit=unit, text=amounts(measured), place=1),
+        Column("error", [*map(float, of_rows("error"))], "error", signed_percent, droppable=1),
+        Column("holds", holds, "holds", _holds_text, right=False, styles=doubts),
+        Column("trust", marks_cells(of_rows("trust")), "trust", mark_text, droppable=1),
+        Column("model", [of.models[at] for of, at in zip(made, found_at, strict=True)]),
+        Column("method", [each.method for each in made]),
+        Column("commit", [each.commit or None for each in made]),
+        Column("predicted_at", [each.time for each in made]),
+        Column("measured_at", [case.outcome.time for case, _ in rows]),
+    ]
+
+
+def _holds_text(holds: bool) -> str:
+    return "yes" if holds else "NO"
 
 
 def score_rows(found: Scoreboard) -> list[tuple[ScoredPrediction, int]]:
@@ -151,36 +205,17 @@ def scores_text(found: Scoreboard, store: Path, top: int, style: TextStyle) -> l
     store : file of the history
     top : number of call paths that are listed
     """
-    say = style.say
     lines = style.lines([score_verdict(found)], "bold")
     lines += style.lines(score_remarks(found, store), "dim")
     if not found.cases:
         return lines
     lines += style.lines(case_text(case, style) for case in reversed(found.cases))
-    scores = [score_marks_cells(each) for each in found.marks if each.predictions]
-    columns = [
-        TextColumn(title, [say(cells[k]) for cells in scores])
-        for k, title in enumerate(MARK_TITLES)
-    ]
-    lines.append(Text(""))
-    lines += [
-        Text(line.plain.rstrip()) for line in table(columns, [[""]] * len(scores), None, title="")
-    ]
+    scores = [column.spelled(style.say) for column in marks_columns(found, style)]
+    body = table(scores, [[""]] * len(scores[0].cells), None, title="")
+    lines += [Text(""), *(Text(line.plain.rstrip()) for line in body)]
     rows = score_rows(found)
     shown = rows[:top]
-    cells = [score_path_cells(case, row, style) for case, row in shown]
-    columns = [
-        TextColumn(
-            title,
-            [each[k] for each in cells],
-            right=title != "holds",
-            droppable=1 if title in {"trust", "error"} else 0,
-            styles=["bold" if each[k] == "NO" else "" for each in cells],
-        )
-        for k, title in enumerate(PATH_TITLES)
-    ]
-    scales = [parameter_value(case.prediction.scale) for case, _ in shown]
-    columns.insert(0, TextColumn(found.cases[-1].prediction.parameter, scales))
+    columns = shown_columns(path_columns(found, shown, style), style)
     lines += [Text(""), *style.table(columns, [[case.callpaths[row]] for case, row in shown])]
     if len(rows) > len(shown):
         lines.append(Text(f"{counted(len(rows) - len(shown), 'other')}: -n all", style="dim"))
@@ -190,31 +225,7 @@ def scores_text(found: Scoreboard, store: Path, top: int, style: TextStyle) -> l
 
 def scores_table(found: Scoreboard, top: int | None = None) -> Table:
     """Return scores as a table: one row for each predicted call path that was measured."""
-    rows = score_rows(found)[:top]
-    columns: dict[str, list[Cell]] = {
-        "callpath": [case.callpaths[row] for case, row in rows],
-        "metric": [case.prediction.metric for case, _ in rows],
-        "parameter": [case.prediction.parameter for case, _ in rows],
-        "target": [case.prediction.scale for case, _ in rows],
-        "values": ["inclusive" if case.prediction.inclusive else "exclusive" for case, _ in rows],
-        "predicted": [float(case.bands[row, 0]) for case, row in rows],
-        "low": [float(case.bands[row, 1]) for case, row in rows],
-        "high": [float(case.bands[row, 2]) for case, row in rows],
-        "measured": [float(case.measured[row]) for case, row in rows],
-        "error": [float(case.error[row]) for case, row in rows],
-        "holds": [bool(case.holds[row]) for case, row in rows],
-        "trust": [mark if (mark := int(case.trust[row])) >= 0 else None for case, row in rows],
-        "model": [
-            case.prediction.models[case.prediction.callpaths.index(case.callpaths[row])]
-            for case, row in rows
-        ],
-        "method": [case.prediction.method for case, _ in rows],
-        "commit": [case.prediction.commit or None for case, _ in rows],
-        "predicted_at": [case.prediction.time for case, _ in rows],
-        "measured_at": [case.outcome.time for case, _ in rows],
-    }
-    units = {each.prediction.unit for each in found.cases}
-    united = ("predicted", "low", "high", "measured")
+    columns = path_columns(found, score_rows(found)[:top], DEFAULT_STYLE)
     marks = [
         {
             "marks": each.marks,
@@ -232,7 +243,17 @@ def scores_table(found: Scoreboard, top: int | None = None) -> Table:
         "without_runs": len(found.open),
         "others": found.others,
     }
-    return Table(columns, dict.fromkeys(united, units.pop()) if len(units) == 1 else {}, header)
+    return table_of(columns, header)
+
+
+def scores_text_tables(found: Scoreboard, top: int | None, style: TextStyle) -> list[Table]:
+    """Return the tables of `scores_text`: marks of trust, and call paths."""
+    (first, *others), rows = marks_columns(found, style), score_rows(found)[:top]
+    columns = shown_columns(path_columns(found, rows, style), style)
+    return [
+        text_table_of(others, first.cells, first.header),
+        text_table_of(columns, [case.callpaths[row] for case, row in rows]),
+    ]
 
 
 def _total_json(case: ScoredPrediction) -> dict[str, object]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -335,44 +335,71 @@ def findings_json(findings: Sequence[Finding]) -> list[dict[str, object]]:
 N_contra = TypeVar("N_contra", contravariant=True)
 
 
-class Column(Struct, Generic[N_contra], frozen=True, kw_only=True):
-    """A column of a table whose rows are of one type.
+class Column(Struct, Generic[N_contra], frozen=True):
+    """A column of a table, which files and text have.
+
+    It is declared for all rows of one type, with functions of these rows. Or it is made for some
+    rows, with their cells, and the type of rows is None.
 
     Attributes
     ----------
     key : name in files; "" = only in text, because files have the numbers under other names
-    help : meaning, for the page on output
-    cells : function that returns the cells of rows in files
-    unit : function that returns the unit of the column; None = it has none
-    title : title in text, or a function that returns it; "" = only in files
-    text : function that returns the cells of rows in text; None = the cells of files, formatted
+    cells : cells of rows in files, or a function that returns them
+    title : title in text, or a function that returns it, maybe as ""; "" = only in files
+    form : function that formats a cell of files for text; None = by its type and unit
+    unit : unit of the column, or a function that returns it; None = it has none
+    text : cells of rows in text, or a function that returns them; None = those of files, formatted
     right : align to the right, as for numbers
     droppable : as for `TextColumn`
-    styles : function that returns the rich style of each row; None = no style
+    styles : rich style of each row in text, or a function that returns them; () = no styles
+    below : cells of the lines below those of rows in text, the last for the total; () = empty
     name : name of the column in text and pages, where it differs from `key`
     place : position in text, from the left
     applies : whether text has the column
+    help : meaning, for the page on output
     """
 
     key: str
-    help: str
-    cells: Callable[[N_contra], Values]
-    unit: Callable[[N_contra], str] | None = None
+    cells: Values | Callable[[N_contra], Values]
     title: str | Callable[[N_contra], str] = ""
-    text: Callable[[N_contra, TextStyle], list[str]] | None = None
+    form: Callable[[Any], str] | None = None
+    unit: str | Callable[[N_contra], str] | None = None
+    text: Sequence[str] | Callable[[N_contra, TextStyle], list[str]] | None = None
     right: bool = True
     droppable: int | Callable[[N_contra], int] = 0
-    styles: Callable[[N_contra], Sequence[str]] | None = None
+    styles: Sequence[str] | Callable[[N_contra], Sequence[str]] = ()
+    below: Sequence[str] = ()
     name: str = ""
     place: int = 99
     applies: Callable[[N_contra], bool] | None = None
+    help: str = ""
+
+    def values(self, rows: N_contra) -> Values:
+        """Return the cells of rows in files."""
+        return self.cells(rows) if callable(self.cells) else self.cells
+
+    def shown(self, rows: N_contra, style: TextStyle, below: int = 0) -> TextColumn:
+        """Return the column in text, with a number of lines below."""
+        cells = self.texts(rows, style)
+        if below:
+            cells += [*[""] * below, *self.below][-below:]
+        return TextColumn(
+            self.title(rows) if callable(self.title) else self.title,
+            cells,
+            right=self.right,
+            droppable=self.droppable(rows) if callable(self.droppable) else self.droppable,
+            styles=self.styles(rows) if callable(self.styles) else self.styles,
+        )
 
     def texts(self, rows: N_contra, style: TextStyle) -> list[str]:
         """Return the cells of rows in text."""
         if self.text is not None:
-            return self.text(rows, style)
-        unit = None if self.unit is None else self.unit(rows)
-        return [_text(cell, unit, style) for cell in _listed(self.cells(rows))]
+            return self.text(rows, style) if callable(self.text) else [*self.text]
+        cells = _listed(self.values(rows))
+        if self.form is not None:
+            return [*map(self.form, cells)]
+        unit = self.unit(rows) if callable(self.unit) else self.unit
+        return [_text(cell, unit, style) for cell in cells]
 
 
 def file_cells(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, list[Cell]]:
@@ -382,12 +409,16 @@ def file_cells(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str,
 
 def file_values(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, Values]:
     """Return columns in files, by key; `cells_of` returns the cells of some of their rows."""
-    return {each.key: each.cells(rows) for each in columns if each.key}
+    return {each.key: each.values(rows) for each in columns if each.key}
 
 
 def file_units(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, str]:
     """Return the units of the columns in files that have one, by key."""
-    return {each.key: each.unit(rows) for each in columns if each.key and each.unit is not None}
+    return {
+        each.key: each.unit(rows) if callable(each.unit) else each.unit
+        for each in columns
+        if each.key and each.unit is not None
+    }
 
 
 def applying(columns: Iterable[Column[N_contra]], rows: N_contra) -> list[Column[N_contra]]:
@@ -398,19 +429,23 @@ def applying(columns: Iterable[Column[N_contra]], rows: N_contra) -> list[Column
 
 
 def text_columns(
-    columns: Iterable[Column[N_contra]], rows: N_contra, *, style: TextStyle
+    columns: Iterable[Column[N_contra]], rows: N_contra, *, style: TextStyle, below: int = 0
 ) -> dict[str, TextColumn]:
-    """Return columns that apply as text, by name."""
-    return {
-        each.name or each.key: TextColumn(
-            each.title if isinstance(each.title, str) else each.title(rows),
-            each.texts(rows, style),
-            right=each.right,
-            droppable=each.droppable if isinstance(each.droppable, int) else each.droppable(rows),
-            styles=() if each.styles is None else each.styles(rows),
-        )
-        for each in columns
-    }
+    """Return columns that apply as text, by name, with a number of lines below."""
+    return {each.name or each.key: each.shown(rows, style, below) for each in columns}
+
+
+def shown_columns(
+    columns: Iterable[Column[None]], style: TextStyle, below: int = 0
+) -> list[TextColumn]:
+    """Return columns that were made for their rows as text, with a number of lines below."""
+    made = text_columns(applying(columns, None), None, style=style, below=below)
+    return [*made.values()]
+
+
+def table_of(columns: Sequence[Column[None]], header: Mapping[str, object]) -> Table:
+    """Return columns that were made for their rows as a table, with fields of JSON."""
+    return Table(file_cells(columns, None), file_units(columns, None), header)
 
 
 def text_table(
@@ -433,6 +468,17 @@ def text_table(
     columns, _ = made(lines[:0])
     heads = {str(k): (each.header, each.right) for k, each in enumerate(columns)}
     return Table(RowColumns(lines, cells), heads={**heads, title: (title, False)})
+
+
+def text_table_of(
+    columns: Sequence[TextColumn], names: Sequence[str], title: str = "call path"
+) -> Table:
+    """Return columns as a terminal shows them, and the names of all lines, as a table of texts."""
+
+    def made(block: IntArray) -> tuple[Sequence[TextColumn], list[str]]:
+        return chosen_cells(columns, block), [names[k] for k in block.tolist()]
+
+    return text_table(np.arange(len(names)), title, made)
 
 
 def chosen_cells(columns: Iterable[TextColumn], lines: IntArray) -> list[TextColumn]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
-from rich.text import Text
 
 from callpath_modeler.analysis.answer import Answer
 from callpath_modeler.analysis.node_values import NodeValues
@@ -29,7 +28,7 @@ from callpath_modeler.report.headline import (
     sum_notes,
     turning_notes,
 )
-from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
+from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.losses_text import (
     OVERLAP_NOTE,
     comparison_note,
@@ -43,8 +42,6 @@ from callpath_modeler.report.outlined_view import (
     OutlineColumns,
     ViewOfForecast,
     sum_check_text,
-    tree_lines,
-    tree_table,
     view_header,
 )
 from callpath_modeler.report.ranking_columns import (
@@ -82,8 +79,6 @@ from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
     from callpath_modeler.report.table_formats import Values
-
-_GREY = "dim"
 
 
 def growths(nodes: Nodes, *, pretty: bool = False) -> list[str | None]:
@@ -127,69 +122,77 @@ class ForecastView(ViewOfForecast[NodeValues]):
 
     forecast: Answer
     request: ViewRequest
+    command = "views"
 
+    @property
+    def has_imbalance(self) -> bool:
+        """Whether the imbalance of the program has a line."""
+        return self.forecast.has_imbalance
 
-def views_table(shown: ForecastView, findings: Sequence[Finding] = ()) -> Table:
-    """Return a table with one row per line of the view."""
-    fitted, names = shown.forecast.fitted, OutlineColumns(shown.outline)
-    both = {
-        kind: Nodes(shown.forecast, *shown.values, inclusive=kind == "inclusive", has_total=False)
-        for kind in ("inclusive", "exclusive")
-    }
-    columns: dict[str, Values] = {f"growth_{kind}": growths(of) for kind, of in both.items()}
-    units: dict[str, str] = {}
-    for kind, nodes in both.items():
-        columns |= {f"{key}_{kind}": of for key, of in file_values(VALUES, nodes).items()}
-        units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
-    columns |= pair_cells(shown.forecast, shown.outline.values)
-    columns["is_hot"] = shown.is_hot
-    has_value = (~np.isnan(shown.values[1].value)).tolist()
-    columns["basis"] = [shown.forecast.basis if known else None for known in has_value]
+    def columns(self, style: TextStyle) -> list[TextColumn]:
+        """Return the columns of values, those of pairs of scales, and the hot path."""
+        forecast, below, is_whole = self.forecast, self.names_below, self.outline.start == ROOT
+        cells = value_cells(forecast, *self.values, inclusive=self.inclusive, style=style)
+        cells_below = program_cells(forecast, style=style) if is_whole else ({}, {})
+        kind = 1 if self.inclusive else 0
 
-    def cells(lines: IntArray) -> dict[str, list[Cell]]:
-        metric: list[Cell] = [fitted.metric.name] * len(lines)
-        return {**names.cells(lines), "metric": metric, **cells_of(columns, lines)}
+        def pairs_below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
+            total = whole if is_whole else np.full_like(whole, np.nan)
+            return [*[whole - costs.total] * (len(below) - 1), total]
 
-    header = answer_header(
-        shown.forecast,
-        findings,
-        first={},
-        kind={"view": str(shown.request.kind)},
-        last=view_header(shown),
-    )
-    return Table(RowColumns(np.arange(len(shown.outline)), cells), units, header)
+        pairs = pair_text_columns(
+            forecast,
+            lambda costs: self.outline.values(costs)[kind],
+            pairs_below,
+            without_last=forecast.is_comparison,
+        )
+        made = with_lines_below(cells, cells_below[-len(below) :])
+        return [*made.values(), *pairs.values(), self.flags]
 
+    def sentences(self, style: TextStyle) -> list[str]:
+        """Return the cost, its uncertainty, and its place; then the fastest scale."""
+        return [_verdict(self, style=style), *turning_notes(self.forecast, style=style)]
 
-def views_text(
-    shown: ForecastView,
-    *,
-    style: TextStyle,
-    invocation: Invocation = EXPERIMENT,
-) -> list[Text]:
-    """Return a view as text: the answer, the tree, and notes.
+    def context(self, _style: TextStyle) -> list[str]:
+        """Return a description of the measurements and models."""
+        fitted, experiment = self.forecast.fitted, self.forecast.fitted.experiment
+        measured = f"{points_text(fitted)}{scaling_text(fitted)}{left_out(experiment)}"
+        what = f"{fitted.metric.name}, {experiment.reduction.words}"
+        return [f"{experiment.name} · {what} · {measured}"]
 
-    Parameters
-    ----------
-    shown : the view
-    style : width, length of names, and characters of text
-    invocation : command lines for the same experiment
-    """
-    columns = _columns(shown, style=style)
-    body = tree_lines(shown.outline, columns, style=style, below=lines_below(shown))
-    turning = turning_notes(shown.forecast, style=style)
-    return [
-        *style.lines([_verdict(shown, style=style), *turning], "bold"),
-        *style.lines([_context(shown)], _GREY),
-        Text(""),
-        *body,
-        Text(""),
-        *style.lines(_footer(shown, invocation, body[0].plain, style=style), _GREY, "  "),
-    ]
+    def notes(self, _shown: Sequence[TextColumn], header: str, style: TextStyle) -> list[str]:
+        """Return the notes below the table."""
+        return _footer(self, header, style=style)
 
+    def table(self, findings: Sequence[Finding] = ()) -> Table:
+        """Return a table with one row per line of the view."""
+        fitted, names = self.forecast.fitted, OutlineColumns(self.outline)
+        both = {
+            kind: Nodes(self.forecast, *self.values, inclusive=kind == "inclusive", has_total=False)
+            for kind in ("inclusive", "exclusive")
+        }
+        columns: dict[str, Values] = {f"growth_{kind}": growths(of) for kind, of in both.items()}
+        units: dict[str, str] = {}
+        for kind, nodes in both.items():
+            columns |= {f"{key}_{kind}": of for key, of in file_values(VALUES, nodes).items()}
+            units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
+        columns |= pair_cells(self.forecast, self.outline.values)
+        columns["is_hot"] = self.is_hot
+        has_value = (~np.isnan(self.values[1].value)).tolist()
+        columns["basis"] = [self.forecast.basis if known else None for known in has_value]
 
-def views_text_table(shown: ForecastView, style: TextStyle) -> Table:
-    """Return the table of `views_text`."""
-    return tree_table(shown.outline, _columns(shown, style=style), lines_below(shown))
+        def cells(lines: IntArray) -> dict[str, list[Cell]]:
+            metric: list[Cell] = [fitted.metric.name] * len(lines)
+            return {**names.cells(lines), "metric": metric, **cells_of(columns, lines)}
+
+        header = answer_header(
+            self.forecast,
+            findings,
+            first={},
+            kind={"view": str(self.request.kind)},
+            last=view_header(self),
+        )
+        return Table(RowColumns(np.arange(len(self.outline)), cells), units, header)
 
 
 def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
@@ -228,46 +231,6 @@ def _verdict(shown: ForecastView, *, style: TextStyle) -> str:
     return " ".join([answer, *known_notes(forecast), *model_notes(forecast, style=style)])
 
 
-def _context(shown: ForecastView) -> str:
-    fitted, experiment = shown.forecast.fitted, shown.forecast.fitted.experiment
-    return (
-        f"{experiment.name} · {fitted.metric.name}, {experiment.reduction.words} · "
-        f"{points_text(fitted)}{scaling_text(fitted)}{left_out(experiment)}"
-    )
-
-
-def _columns(shown: ForecastView, *, style: TextStyle) -> list[TextColumn]:
-    """Return the columns, each with a last cell for the total."""
-    forecast = shown.forecast
-    own, whole = shown.values
-    cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=style)
-    below = lines_below(shown)
-    is_whole = shown.outline.start == ROOT
-    cells_below = program_cells(forecast, style=style) if is_whole else ({}, {})
-    columns = [*with_lines_below(cells, cells_below[-len(below) :]).values()]
-    kind = 1 if shown.inclusive else 0
-
-    def pairs_below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
-        total = whole if shown.outline.start == ROOT else np.full_like(whole, np.nan)
-        return [*[whole - costs.total] * (len(below) - 1), total]
-
-    pairs = pair_text_columns(
-        forecast,
-        lambda costs: shown.outline.values(costs)[kind],
-        pairs_below,
-        without_last=forecast.is_comparison,
-    )
-    columns += pairs.values()
-    flags = [">" * is_hot for is_hot in shown.is_hot]
-    return [*columns, TextColumn("", [*flags, *[""] * len(below)])]
-
-
-def lines_below(shown: ForecastView) -> list[str]:
-    """Return the names of the lines below those of nodes."""
-    is_whole = shown.outline.start == ROOT
-    return [*["imbalance"] * (is_whole and shown.forecast.has_imbalance), "total"]
-
-
 def value_cells(
     forecast: Answer,
     own: NodeValues,
@@ -294,14 +257,8 @@ def value_cells(
     return text_columns(applying(_TEXT, nodes), nodes, style=style)
 
 
-def _unit(shown: ForecastView) -> str:
-    return shown.forecast.fitted.metric.unit
-
-
-def _footer(
-    shown: ForecastView, invocation: Invocation, header: str, *, style: TextStyle
-) -> list[str]:
-    known, unit = shown.forecast.inputs, _unit(shown)
+def _footer(shown: ForecastView, header: str, *, style: TextStyle) -> list[str]:
+    known, unit = shown.forecast.inputs, shown.forecast.fitted.metric.unit
     lines, of = [], ""
     kind = "inclusive" if shown.inclusive else "exclusive"
     fitted, has_models = known.fitted, not known.fitted.is_measured_only
@@ -330,8 +287,5 @@ def _footer(
         style.amount(float(values[column]), unit)
         for values in (shown.check.counted, shown.check.total)
     ]
-    whole = "the sum" if "imbalance" in lines_below(shown) else f"the total{f' of {of}' * bool(of)}"
-    lines.append(sum_check_text(shown.outline, shown.check, sums, whole))
-    if shown.request.kind is ViewKind.TOP_DOWN:
-        lines.append(invocation.hint("views", "--view bottom-up"))
-    return lines
+    whole = "the sum" if "imbalance" in shown.names_below else f"the total{f' of {of}' * bool(of)}"
+    return [*lines, sum_check_text(shown.outline, shown.check, sums, whole)]

@@ -25,7 +25,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import sketch
 from callpath_modeler.report.diff_text import difference_text
-from callpath_modeler.report.excess_text import ExcessView, excess_text
+from callpath_modeler.report.excess_text import ExcessView
 from callpath_modeler.report.experiment_text import summary
 from callpath_modeler.report.exports import identifiers
 from callpath_modeler.report.headline import (
@@ -544,7 +544,7 @@ def _(compared: Compared) -> Html:
 @_content.register
 def _(losses: Losses) -> Html:
     shown = ExcessView(losses, ViewRequest(most=_TOP))
-    return _lines(excess_text(shown, style=TextStyle(width=_WIDTH)))
+    return _lines(shown.text(TextStyle(width=_WIDTH)))
 
 
 def _lines(lines: Iterable[object]) -> Html:

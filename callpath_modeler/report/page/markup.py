@@ -19,7 +19,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.efficiency_text import EfficiencyView
-from callpath_modeler.report.layout import Invocation, shorten
+from callpath_modeler.report.layout import Invocation, TextColumn, shorten
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.studies.process_profile import ProcessProfile
 from callpath_modeler.support.atomic import Fingerprint
@@ -136,6 +136,22 @@ def plain_table(rows: list[tuple[str, ...]], caption: str) -> Html:
         for one in others
     ]
     return table([head(text) for text in first], body, caption=caption, narrow=True)
+
+
+def columns_table(
+    columns: Sequence[TextColumn], paths: Sequence[str] = (), *, caption: str
+) -> Html:
+    """Return columns with cells as text as a table, whose first column is call paths, if any."""
+    heads = [head(column.header, right=column.right) for column in columns]
+    rows = []
+    for k in range(len(columns[0].cells)):
+        cells = [
+            cell(text := column.cells[k], right=column.right, kind=text * (text == "NO"))
+            for column in columns
+        ]
+        rows.append(tag("tr", *map(cell, paths[k : k + 1]), *cells))
+    first = [head("call path")] * bool(paths)
+    return table([*first, *heads], rows, caption=caption)
 
 
 def pairs(items: list[tuple[str, str]]) -> Html:

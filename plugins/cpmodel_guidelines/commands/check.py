@@ -16,7 +16,7 @@ from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, 
 from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import (
     HTML,
-    TableRequest,
+    OutputRequest,
     answer_writer,
     table_or_page_options,
 )
@@ -88,7 +88,7 @@ def check(
     nrep_batches: str,
     application: str | None,
     fail_on: str | None,
-    table: TableRequest,
+    table: OutputRequest,
     question: Question,
     load: LoadOptions,
     fitting: FitOptions,
@@ -147,7 +147,7 @@ class _Output:
     """
 
     console: Console
-    table: TableRequest
+    table: OutputRequest
     junit: Path | None
     is_matrix: bool
     ahead: bool
@@ -174,7 +174,7 @@ class _Output:
 
         if self.junit is not None:
             text = junit_xml("cpmodel guidelines", name, cases)
-            self.console.write(text, self.junit, overwrite=self.table.output.force)
+            self.console.write(text, self.junit, overwrite=self.table.force)
 
     def write_matrices(self, content: MatrixContent) -> None:
         """Write matrices in the requested form."""
@@ -184,8 +184,7 @@ class _Output:
 
         console, table = self.console, self.table
         if table.form == HTML:
-            output = table.output
-            console.write(matrix_page(content), output.path, overwrite=output.force)
+            console.write(matrix_page(content), table.path, overwrite=table.force)
         else:
             answer_writer(table, console)(
                 lambda style: matrix_text(content, style), lambda: matrix_table(content)
@@ -193,7 +192,7 @@ class _Output:
 
 
 def _repetitions(
-    console: Console, campaign: Campaign | None, table: TableRequest, nrep: str, batched: str
+    console: Console, campaign: Campaign | None, table: OutputRequest, nrep: str, batched: str
 ) -> None:
     """Print the number of repetitions that each cell needs."""
     from cpmodel_guidelines.nrep import (

@@ -18,7 +18,7 @@ from callpath_modeler.cli.options import (
     with_standard_input,
 )
 from callpath_modeler.cli.render import refuse_incomplete
-from callpath_modeler.cli.table_options import TableRequest, answer_writer, table_options
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer, table_options
 from callpath_modeler.errors import DataError, UsageError
 from cpmodel_guidelines.commands.judging import JUNIT, TOP, Judging, judging_options
 
@@ -55,7 +55,7 @@ def diff(
     judging: Judging,
     junit: Path | None,
     fail_on: str | None,
-    table: TableRequest,
+    table: OutputRequest,
     metric: str | None,
     inclusive: bool,
     exclusive: bool,
@@ -97,7 +97,7 @@ def diff(
     if junit is not None:
         cases = change_cases(changes, worse=is_worse)
         text = junit_xml("cpmodel guidelines diff", after.benchmark.experiment.name, cases)
-        console.write(text, junit, overwrite=table.output.force)
+        console.write(text, junit, overwrite=table.force)
     write(
         lambda style: change_text(changes, style, table.top or TOP),
         lambda: change_table(changes, table.top),

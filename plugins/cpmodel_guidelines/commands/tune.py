@@ -14,7 +14,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import MODELS, OUTPUT, option
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
 from callpath_modeler.cli.render import refuse_incomplete
-from callpath_modeler.cli.table_options import FORMATS, TableRequest, answer_writer, table_options
+from callpath_modeler.cli.table_options import FORMATS, OutputRequest, answer_writer, table_options
 from callpath_modeler.errors import UsageError
 from cpmodel_guidelines.commands.judging import (
     ERROR_RATE,
@@ -107,7 +107,7 @@ def tune(
     error_rate: str,
     outliers: str,
     processes: int | None,
-    table: TableRequest,
+    table: OutputRequest,
 ) -> None:
     """Report what is gained by the faster way, and write rules that a library loads.
 
@@ -181,7 +181,7 @@ def _after(path: Path, processes: int | None) -> Campaign:
     return read_campaign(required_files([str(path)], processes, hint))
 
 
-def _write(console: Console, rules: Rules, table: TableRequest) -> None:
+def _write(console: Console, rules: Rules, table: OutputRequest) -> None:
     """Write the rules; without a rule, nothing is written."""
     from callpath_modeler.support.atomic import new_directory
     from callpath_modeler.units import counted
@@ -193,7 +193,6 @@ def _write(console: Console, rules: Rules, table: TableRequest) -> None:
         require_rules,
     )
 
-    output = table.output
     rules = in_the_schema(rules) if table.form == _JSON else rules
     require_rules(rules)
     if rules.unwritten:
@@ -201,13 +200,13 @@ def _write(console: Console, rules: Rules, table: TableRequest) -> None:
         console.note(f"No rule for {places}: 'cpmodel guidelines tune' without -f says why.")
     if table.form != _PROFILES:
         made = open_mpi_text(rules) if table.form == _TEXT else open_mpi_json(rules)
-        console.write(made, output.path, overwrite=output.force)
+        console.write(made, table.path, overwrite=table.force)
         return
-    if output.path is None:
+    if table.path is None:
         raise UsageError("profiles are several files", hint="give a folder: -o DIR")
     files = profiles(rules)
-    is_other = output.path.exists() and not _has_profiles_only(output.path)
-    with new_directory(output.path, in_the_way=is_other, overwrite=output.force) as folder:
+    is_other = table.path.exists() and not _has_profiles_only(table.path)
+    with new_directory(table.path, in_the_way=is_other, overwrite=table.force) as folder:
         for name, text in files.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, "ascii")

@@ -13,7 +13,7 @@ from callpath_modeler.profile.groups import Costs, Grouping
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess_text import ExcessView, excess_table, excess_text
+from callpath_modeler.report.excess_text import ExcessView
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import to_csv, to_json
 from synthetic import chain, experiment
@@ -37,7 +37,7 @@ def lost():
 
 def text(found, width=WIDE, ascii_only=False, **wanted):
     shown = ExcessView(found, ViewRequest(**wanted))
-    lines = excess_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
+    lines = shown.text(TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
 
@@ -236,7 +236,7 @@ def test_deep_trees_stay_inside_a_narrow_terminal():
 def test_machines_get_one_row_per_line_and_pair_in_full_precision():
     found = losses(experiment({**VALUES, "main": [1.0, 1 / 3, 1.0]}, POINTS))
     shown = ExcessView(found, ViewRequest())
-    table = excess_table(shown, [Finding("CPM113", "time", "one")])
+    table = shown.table([Finding("CPM113", "time", "one")])
     assert len(table) == 2 * len(VALUES)
     assert table.columns["scale"][:2] == [4, 8]
     at = table.columns["path"].index("main/slower") + 1
@@ -261,7 +261,7 @@ def test_machines_get_one_row_per_line_and_pair_in_full_precision():
 
 
 def test_what_shares_a_line_is_a_row_that_counts_it(lost):
-    table = excess_table(ExcessView(lost, ViewRequest(top=1, kind=ViewKind.FLAT)))
+    table = ExcessView(lost, ViewRequest(top=1, kind=ViewKind.FLAT)).table()
     assert table.columns["path"][::2] == ["slower", "..."]
     assert table.columns["more"][::2] == [0, 4]
     assert table.columns["callpaths"][::2] == [1, 4]
@@ -270,5 +270,5 @@ def test_what_shares_a_line_is_a_row_that_counts_it(lost):
 
 
 def test_paths_of_callers_begin_with_the_function(lost):
-    table = excess_table(ExcessView(lost, ViewRequest(kind=ViewKind.BOTTOM_UP)))
+    table = ExcessView(lost, ViewRequest(kind=ViewKind.BOTTOM_UP)).table()
     assert "MPI_Wait/slower/main" in table.columns["path"]

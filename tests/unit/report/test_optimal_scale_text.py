@@ -16,7 +16,7 @@ from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.ranking_table import ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views_text import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView
 from synthetic import fitted
 
 POINTS = (8.0, 16.0, 32.0, 64.0, 128.0)
@@ -121,11 +121,11 @@ def test_json_has_it_in_full_and_null_where_it_is_not(fit):
 @pytest.mark.parametrize("target", [4096.0, np.inf])
 def test_views_say_it_in_the_words_and_numbers_of_the_ranking(fit, target):
     view = ForecastView(answer_at(fit, target), ViewRequest(kind=ViewKind.FLAT))
-    lines = [row.plain for row in views_text(view, style=DEFAULT_STYLE)]
+    lines = [row.plain for row in view.text(DEFAULT_STYLE)]
     assert lines[1] == said(fit, target)[0]
     of_view, of_ranking = (
         json.loads(to_json(table))["fastest"]
-        for table in (views_table(view), ranking_table(rank(fit, target)))
+        for table in (view.table(), ranking_table(rank(fit, target)))
     )
     assert of_view == of_ranking
     assert of_view is not None

@@ -22,7 +22,7 @@ from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ranking_text
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views_text import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)
@@ -84,7 +84,7 @@ def test_call_paths_without_a_model_are_no_deviation_of_those_with_one():
     exact = {"main": 4 + 0 * P, "main/f": 0.5 * P, "main/alone": LAWS["main/alone"]}
     fit = cpm.fit(experiment({name: np.tile(v[:, None], 2) for name, v in exact.items()}, P))
     said = "The models predict 8.00 s (error 0 %); they cover 57 % of the cost."
-    view = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)
+    view = seen(fit, 8.0).text(DEFAULT_STYLE)
     for lines in (text(rank(fit, 8.0), top=1), [line.plain for line in view]):
         assert lines[0].endswith(said)
         sums = [line for line in lines if line.endswith((" others", " total", " main"))]
@@ -104,7 +104,7 @@ def test_a_total_that_is_zero_in_one_run_has_the_interval_of_the_mean():
     assert "nan" not in "\n".join(lines)
     # The mean of 0, 8 and 8 is 5.33, its error 2.667, and Student's t is 4.303.
     assert shown(ranking, 0)[1].endswith(": 5.33 s (0 … 16.8 s)")
-    head = views_text(seen(fit, 8.0), style=DEFAULT_STYLE)[0].plain
+    head = seen(fit, 8.0).text(DEFAULT_STYLE)[0].plain
     assert re.match(
         r"app ran [\d.]+ s at p = 8 \(mean of 3 runs, [^;]*; [^;]*\)\. The hot path", head
     )
@@ -300,7 +300,7 @@ def test_a_call_path_that_is_gone_is_said_to_be_instead_of_what_its_values_were_
 
 
 def test_a_view_begins_with_what_was_measured(fit):
-    lines = [line.plain for line in views_text(seen(fit, 8.0), style=DEFAULT_STYLE)]
+    lines = [line.plain for line in seen(fit, 8.0).text(DEFAULT_STYLE)]
     assert lines[0].startswith("app ran 22.0 s at p = 8 (mean of 3 runs, ")
     assert "The models predict" in lines[0]
     assert "95% interval" in lines[3]
@@ -309,11 +309,11 @@ def test_a_view_begins_with_what_was_measured(fit):
 
 
 def test_views_for_machines_say_what_they_are_based_on(fit):
-    made = views_table(seen(fit, 8.0))
+    made = seen(fit, 8.0).table()
     assert set(made.columns["basis"]) == {"measured", None}
     assert made.columns["predicted_exclusive"][0] == pytest.approx(4, rel=0.05)
     assert made.header["basis"] == "measured"
-    assert views_table(seen(fit, 64.0)).header["repetitions"] == 0
+    assert seen(fit, 64.0).table().header["repetitions"] == 0
 
 
 def test_a_node_says_what_was_measured_and_how_far_models_are_off(fit):

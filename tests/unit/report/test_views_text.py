@@ -11,7 +11,7 @@ from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import to_json
-from callpath_modeler.report.views_text import ForecastView, views_table, views_text
+from callpath_modeler.report.views_text import ForecastView
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -32,7 +32,7 @@ def fit():
 
 def text(fit, target=128.0, width=None, ascii_only=False, **wanted):
     shown = ForecastView(answer_at(fit, target), ViewRequest(**wanted))
-    lines = views_text(shown, style=TextStyle(width=width, ascii_only=ascii_only))
+    lines = shown.text(TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in lines]
 
 
@@ -71,7 +71,7 @@ def test_ascii_is_ascii(fit):
 
 
 def test_machines_get_exclusive_and_inclusive_values_with_bands(fit):
-    table = views_table(ForecastView(answer_at(fit, 128.0), ViewRequest(kind=ViewKind.BOTTOM_UP)))
+    table = ForecastView(answer_at(fit, 128.0), ViewRequest(kind=ViewKind.BOTTOM_UP)).table()
     at = table.columns["path"].index("MPI_Wait")
     assert table.columns["callpaths"][at] == 2
     assert table.columns["id"][at] is None
@@ -91,7 +91,7 @@ def test_machines_get_exclusive_and_inclusive_values_with_bands(fit):
 
 
 def test_infinite_values_are_json(fit):
-    document = json.loads(to_json(views_table(ForecastView(answer_at(fit, np.inf), ViewRequest()))))
+    document = json.loads(to_json(ForecastView(answer_at(fit, np.inf), ViewRequest()).table()))
     assert document["rows"][0]["value_at_target_inclusive"] == "inf"
     assert document["sum_check"]["total"][1] == "inf"
 
