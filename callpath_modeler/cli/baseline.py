@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import NUMBER, OUTPUT, WholeNumber, option
+from callpath_modeler.cli.option_groups import NUMBER, WholeNumber, option, output_option
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     default="99%",
     written=NUMBER,
 )
-@option("-n, --top N", "Largest number of call paths.", type=WholeNumber(1), group=OUTPUT, key=None)
+@output_option("-n, --top N", "Largest number of call paths.", type=WholeNumber(1))
 @option(
     "--margin SHARE",
     "Margin above the bands, because machines differ from day to day.",

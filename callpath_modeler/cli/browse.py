@@ -17,7 +17,7 @@ from callpath_modeler.cli.expectation_option import (
     expected_costs_of,
     with_expectation,
 )
-from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option
+from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, output_option
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.cli.view_options import (
@@ -369,14 +369,8 @@ def _view_options(request: ViewRequest) -> Sequence[str]:
 @EXPERIMENT
 @view_options
 @sort_options
-@option("--web", "Serve the views as a page for a browser on this machine.", group=OUTPUT, key=None)
-@option(
-    "--port N",
-    "Port of --web. Default: a free one.",
-    type=WholeNumber(1, 65535),
-    group=OUTPUT,
-    key=None,
-)
+@output_option("--web", "Serve the views as a page for a browser on this machine.")
+@output_option("--port N", "Port of --web. Default: a free one.", type=WholeNumber(1, 65535))
 @COMPARE
 @EXPECT_COSTS
 @target_options

@@ -10,7 +10,7 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import output_option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -20,10 +20,9 @@ from callpath_modeler.cli.options import (
     question_options,
     study_options,
 )
-from callpath_modeler.cli.render import refuse_incomplete, render_lines, render_table
-from callpath_modeler.cli.table_options import FORMATS, format_of
+from callpath_modeler.cli.render import refuse_incomplete
+from callpath_modeler.cli.table_options import FORMATS, OutputRequest, answer_writer, format_of
 from callpath_modeler.errors import UsageError
-from callpath_modeler.report.layout import TextStyle
 
 if TYPE_CHECKING:
     from callpath_modeler.studies.question import Question
@@ -36,21 +35,13 @@ _GITHUB = "github"
 @EXPERIMENT
 @click.argument("file", type=A_FILE, metavar="FILE.toml")
 @JUNIT
-@option(
+@output_option(
     "-f, --format",
     "Default: by the ending of -o, else table; github: annotations of the file's lines.",
     "format_",
     type=click.Choice([*FORMATS, _GITHUB]),
-    group=OUTPUT,
-    key=None,
 )
-@option(
-    "--all",
-    "List the expectations that pass, too, in the table.",
-    "complete",
-    group=OUTPUT,
-    key=None,
-)
+@output_option("--all", "List the expectations that pass, too, in the table.", "complete")
 @output_file("Write to a file.")
 @FORCE_ALL
 @question_options
@@ -90,15 +81,14 @@ def command(
     found = study.check(file, question)
     if junit is not None:
         console.write(to_junit(found), junit, overwrite=force)
-    if form == "table":
-        width = None if output is not None else console.width
-        style = TextStyle(width=width, ascii_only=console.ascii_only)
-        lines = check_text(found, style=style, complete=complete)
-        render_lines(console, lines, output, force=force)
-    elif form == _GITHUB:
-        console.write(to_annotations(found), output, overwrite=force)
+    to = OutputRequest(form, output, force)
+    if form == _GITHUB:
+        to.write(console, to_annotations(found))
     else:
-        render_table(console, [check_table(found, found.findings)], form, output, force=force)
+        answer_writer(to, console)(
+            lambda style: check_text(found, style=style, complete=complete),
+            lambda: check_table(found, found.findings),
+        )
     console.findings(found.findings)
     if not found.passed:
         click.get_current_context().exit(EXIT_NO)

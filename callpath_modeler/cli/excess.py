@@ -12,7 +12,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS, expected_costs_of
-from callpath_modeler.cli.option_groups import option
+from callpath_modeler.cli.option_groups import call_option
 from callpath_modeler.cli.options import (
     AGGREGATE,
     EXPERIMENT,
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 @click.command("excess", cls=Configured)
 @EXPERIMENT
-@option("--pair P,Q", "Compare two scales, e.g. 8,128. Repeat.", "pairs", multiple=True, key=None)
-@option("--base P", "Compare all larger scales with this one.", key=None)
-@option("--target P", "Compare a predicted scale as well, with a band.", key=None)
-@option("--at n=N,...", "Measured values of the other parameters.", key=None)
+@call_option("--pair P,Q", "Compare two scales, e.g. 8,128. Repeat.", "pairs", multiple=True)
+@call_option("--base P", "Compare all larger scales with this one.")
+@call_option("--target P", "Compare a predicted scale as well, with a band.")
+@call_option("--at n=N,...", "Measured values of the other parameters.")
 @EXPECT_COSTS
 @view_options
 @table_options

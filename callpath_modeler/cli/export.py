@@ -13,7 +13,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT, check_ranking, verdict_file
-from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
+from callpath_modeler.cli.option_groups import call_option, output_option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -21,7 +21,7 @@ from callpath_modeler.cli.options import (
     study_options,
     target_options,
 )
-from callpath_modeler.cli.table_options import FORMATS, format_of
+from callpath_modeler.cli.table_options import FORMATS, OutputRequest, format_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,34 +47,27 @@ _TABLES = FORMATS[1:]
 @click.command("export", cls=Configured)
 @EXPERIMENT
 @output_file()
-@option(
+@output_option(
     "-f, --format",
     "Default: by the ending of FILE.",
     "format_",
     type=click.Choice([*_TABLES, *_OTHERS]),
-    group=OUTPUT,
-    key=None,
 )
-@option(
+@call_option(
     "--what",
     "Rows of a table: models of call paths, values of call paths and runs, or the ranking. "
     "Or a flame graph: svg, folded, speedscope. Default: models; the ranking if the scales are too "
     "few for models.",
     type=click.Choice([_MODELS, "values", _RANKING, FLAME]),
-    key=None,
 )
-@option(
+@output_option(
     "--color-by",
     "Colour of a flame graph in svg: excess work; change of the share of the total; growth. "
     "Default: excess, if there are two scales.",
     type=click.Choice(["excess", "share", "growth", "none"]),
-    group=OUTPUT,
-    key=None,
 )
-@option(
-    "--base P",
-    "Measured scale that a flame graph is compared with. Default: the smallest.",
-    key=None,
+@call_option(
+    "--base P", "Measured scale that a flame graph is compared with. Default: the smallest."
 )
 @EXPECT
 @FORCE
@@ -102,14 +95,13 @@ def command(
     a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
     predictions and excess work. python is a module with the models as functions.
     """
-    from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import model_tables
     from callpath_modeler.report.exports import python_source
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.studies.question import findings_at
 
     form = _form(format_, output, what)
-    ctx = click.get_current_context()
+    ctx, to = click.get_current_context(), OutputRequest(form, output, force)
     has_verdicts = form in GRAPHS or (form not in _OTHERS and what == _RANKING)
     _refuse_expectation(ctx, form, has_verdicts=has_verdicts)
     _check_flame(ctx, form, what)
@@ -118,10 +110,10 @@ def command(
     study = study.for_expectations(verdicts, question.metric)
     at_target = any(was_asked(ctx, name) for name in ("target", "at", "predicted", "pairs"))
     if form == SVG and not at_target and color_by != "growth":
-        _measured_flame(console, study, question, output, force=force)
+        _measured_flame(console, study, question, to)
         return
     if form == EXTRAP or what == "values" or (form in PROFILES and not at_target):
-        _measured(console, study, question, form, output, force=force)
+        _measured(console, study, question, to)
         return
     if form in _OF_ONE_SCALE:
         question = replace(question, inclusive=False)
@@ -131,20 +123,20 @@ def command(
     findings = findings_at(fitted, target)
     _check_models(fitted, form, what, color_by)
     if form in _TABLES and what != _RANKING and not fitted.is_measured_only:
-        render_table(console, [model_tables.models_table(fitted)], form, output, force=force)
+        to.write_table(console, model_tables.models_table(fitted))
         console.findings(findings)
         return
     ranking = study.ranked(fitted, target, question)
     if form in _OF_ONE_SCALE:
-        _write_one_scale(console, ranking, form, output, at_target=at_target, force=force)
+        _write_one_scale(console, ranking, to, at_target=at_target)
     elif form == PYTHON:
-        console.write(python_source(fitted), output, overwrite=force)
+        to.write(console, python_source(fitted))
     elif form in GRAPHS:
         pieces = model_tables.graph_pieces(ranking, form, check_ranking(ranking, verdicts))
-        console.write_pieces(pieces, output, overwrite=force)
+        to.write_pieces(console, pieces)
     else:
         table = ranking_table(ranking, findings=findings, check=check_ranking(ranking, verdicts))
-        render_table(console, [table], form, output, force=force)
+        to.write_table(console, table)
     console.findings(findings)
 
 
@@ -176,71 +168,57 @@ def _refuse_expectation(ctx: click.Context, form: str, *, has_verdicts: bool) ->
         )
 
 
-def _measured(
-    console: Console,
-    study: Study,
-    question: Question,
-    form: str,
-    output: Path | None,
-    *,
-    force: bool,
-) -> None:
+def _measured(console: Console, study: Study, question: Question, to: OutputRequest) -> None:
     """Write output that needs no models: all metrics, or the chosen one.
 
     A configured metric only applies to formats with one metric; it comes first if there are
     several.
     """
-    from callpath_modeler.cli.render import render_table
     from callpath_modeler.report import exports, model_tables
 
-    metric = question.metric
+    metric, form = question.metric, to.form
     alone = metric if was_asked(click.get_current_context(), "metric") else None
     study = study.reading(metrics=None if alone is None else (alone,))
     experiment = study.experiment()
     if alone is not None and form in (EXTRAP, *PROFILES):
         experiment = replace(experiment, columns={alone: experiment.columns[alone]})
     if form == EXTRAP:
-        made = exports.for_extrap(experiment, output)
+        made = exports.for_extrap(experiment, to.path)
         if isinstance(made, bytes):
-            console.write(made, output, overwrite=force)
+            to.write(console, made)
         else:
-            console.write_pieces(made, output, overwrite=force)
+            to.write_pieces(console, made)
     elif form in PROFILES:
         first = experiment.metric(metric)
         metrics = dict.fromkeys([first, *(v.metric for v in experiment.columns.values())])
         largest = {
             one: exports.at_largest(experiment, one.name, study.centre(one.name)) for one in metrics
         }
-        console.write(_profile(form, experiment, largest), output, overwrite=force)
+        to.write(console, _profile(form, experiment, largest))
     else:
         chosen = experiment.metric(metric)
         table = model_tables.values_table(experiment, chosen, inclusive=question.inclusive)
-        render_table(console, [table], form, output, force=force)
+        to.write_table(console, table)
     console.findings(experiment.findings)
 
 
 def _write_one_scale(
-    console: Console,
-    ranking: Ranking,
-    form: str,
-    output: Path | None,
-    *,
-    at_target: bool,
-    force: bool,
+    console: Console, ranking: Ranking, to: OutputRequest, *, at_target: bool
 ) -> None:
     """Write a ranking at a finite target in a format of one profile."""
+    form = to.form
     if math.isinf(ranking.target):
         raise UsageError(
             f"{form} at infinity: there is no profile, only growth", hint="--target with a number"
         )
     if form != CUBE:
-        console.write(_of_ranking(ranking, form, at_target=at_target), output, overwrite=force)
+        to.write(console, _of_ranking(ranking, form, at_target=at_target))
         return
     from callpath_modeler.report.cube_file import cube_of_models
     from callpath_modeler.units import counted
 
     made = cube_of_models(ranking)
-    console.write(made.pieces, output, overwrite=force)
+    to.write(console, made.pieces)
     if made.without_formula:
         console.note(
             f"{counted(made.without_formula, 'model')} without a formula in the file, because Cube "
@@ -260,14 +238,7 @@ def _of_ranking(ranking: Ranking, form: str, *, at_target: bool) -> str:
     return flame_svg(of_ranking(ranking, shown, _base(params["base"]), at_largest=not at_target))
 
 
-def _measured_flame(
-    console: Console,
-    study: Study,
-    question: Question,
-    output: Path | None,
-    *,
-    force: bool,
-) -> None:
+def _measured_flame(console: Console, study: Study, question: Question, to: OutputRequest) -> None:
     """Write the flame graph of the largest runs, coloured against a smaller scale."""
     from callpath_modeler.report import exports
     from callpath_modeler.report.flame_graph import (
@@ -291,7 +262,7 @@ def _measured_flame(
         check_additive(metric)
         of_scales = Question(metric=metric.name, expect=question.expect)
         flame = of_losses(study.losses(of_scales, base=_base(params["base"])), shown)
-    console.write(flame_svg(flame), output, overwrite=force)
+    to.write(console, flame_svg(flame))
     console.findings(experiment.findings)
 
 

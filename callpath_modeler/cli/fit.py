@@ -9,7 +9,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import option
+from callpath_modeler.cli.option_groups import call_option
 from callpath_modeler.cli.options import EXPERIMENT, FORCE, fit_options, load_options, store_file
 from callpath_modeler.cli.preflight import check_default_output
 from callpath_modeler.errors import UsageError
@@ -39,14 +39,13 @@ def _shard(
 
 @click.command("fit", cls=Configured)
 @EXPERIMENT
-@option("-m, --metric NAME", "Default: all.", "metrics", multiple=True, key=None)
+@call_option("-m, --metric NAME", "Default: all.", "metrics", multiple=True)
 @store_file()
 @FORCE
-@option(
+@call_option(
     "--shard K/N",
     "Only read every N-th profile, from the K-th on, for `cpmodel merge`.",
     callback=_shard,
-    key=None,
 )
 @load_options
 @fit_options

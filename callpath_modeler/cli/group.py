@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import LIST, DefaultGroup, option
+from callpath_modeler.cli.option_groups import LIST, DefaultGroup, call_option, option
 from callpath_modeler.errors import PluginError, nearest_or_all
 from callpath_modeler.support import front_ends
 from callpath_modeler.support.program_path import OURS, EntryPoint, installed_entry_points
@@ -276,11 +276,10 @@ def load(entry: EntryPoint) -> click.Command:
     written=LIST,
     example='["CPM203"]',
 )
-@option(
+@call_option(
     "--config FILE",
     "Configuration. Default: the cpmodel.toml in or above the directory of the runs.",
     type=click.Path(path_type=Path, dir_okay=False),
-    key=None,
 )
 @click.pass_context
 def cpmodel(ctx: click.Context, /, **_options: object) -> None:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from callpath_modeler.cli.configured_command import Configured, configuration_of, refused_findings
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import call_option, output_option
 from callpath_modeler.cli.options import (
     EXPERIMENT_OR_NONE,
     STANDARD_INPUT,
@@ -31,16 +31,14 @@ if TYPE_CHECKING:
 
 @click.command("info", cls=Configured)
 @EXPERIMENT_OR_NONE
-@option("--diagnostics", "List every finding.", key=None)
-@option("--verify", "Compare with an independent reader; for a .cpm, verify checksums.", key=None)
-@option("--write-manifest", "Print a manifest runs.toml of the runs.", group=OUTPUT, key=None)
-@option("--config", "Show the values of options and their origins.", key=None)
-@option(
-    "--explain",
-    "Explain how the data are read, and print a cpmodel.toml that states the same.",
-    key=None,
+@call_option("--diagnostics", "List every finding.")
+@call_option("--verify", "Compare with an independent reader; for a .cpm, verify checksums.")
+@output_option("--write-manifest", "Print a manifest runs.toml of the runs.")
+@call_option("--config", "Show the values of options and their origins.")
+@call_option(
+    "--explain", "Explain how the data are read, and print a cpmodel.toml that states the same."
 )
-@option("--advise", "Show which scale or setting to run next.", key=None)
+@call_option("--advise", "Show which scale or setting to run next.")
 @model_options
 @output_options
 @click.pass_obj
@@ -83,7 +81,7 @@ def command(
         text = loading.manifest(
             study.sources, study.load_options, output.path.parent if output.path else Path()
         )
-        console.write(text, output.path, overwrite=output.force)
+        output.write(console, text)
         return
     if explain:
         _explain(console, study, output)

@@ -135,6 +135,12 @@ def option(spelling: str, about: str, field: str = "", **attributes: Any) -> Cal
     return click.option(*others, last, *filter(None, [field]), help=about, **given)
 
 
+call_option = functools.partial(option, key=None)
+"""`option` for one call of a command, which no configuration sets."""
+output_option = functools.partial(call_option, group=OUTPUT)
+"""`call_option` about the form or the file of the output."""
+
+
 def key_of(parameter: click.Parameter) -> str:
     """Return the name of an option in a file, or "" if it has no long name."""
     names = [name for name in parameter.opts if name.startswith("--")]

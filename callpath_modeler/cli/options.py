@@ -16,7 +16,6 @@ from callpath_modeler.cli.option_groups import (
     LIST,
     MODELS,
     NUMBER,
-    OUTPUT,
     RUNS,
     TABLE,
     ConditionsOption,
@@ -24,8 +23,10 @@ from callpath_modeler.cli.option_groups import (
     F,
     WholeNumber,
     add_options,
+    call_option,
     option,
     option_group,
+    output_option,
     parameter_of,
     was_asked,
 )
@@ -109,8 +110,8 @@ EXPERIMENT = click.argument(
 EXPERIMENT_OR_NONE = click.argument(
     "experiment", nargs=-1, metavar="EXP...", callback=with_standard_input
 )
-FORCE = option("--force", "Replace the file if it exists.", group=OUTPUT, key=None)
-FORCE_ALL = option("--force", "Replace files that exist.", group=OUTPUT, key=None)
+FORCE = output_option("--force", "Replace the file if it exists.")
+FORCE_ALL = output_option("--force", "Replace files that exist.")
 
 
 A_FILE = click.Path(readable=False, path_type=Path)
@@ -119,7 +120,7 @@ A_FILE = click.Path(readable=False, path_type=Path)
 
 RESULT = OutputPath()
 """Files of further results, besides that of ``-o``."""
-JUNIT = option("--junit FILE", "Write JUnit XML as well.", type=RESULT, group=OUTPUT, key=None)
+JUNIT = output_option("--junit FILE", "Write JUnit XML as well.", type=RESULT)
 HISTORY = OutputPath(is_history=True)
 """Files of histories that get records."""
 
@@ -139,9 +140,7 @@ def output_file(
     replaces : whether ``--force`` may replace a folder; None = no folder
     """
     kind = OutputPath(replaces)
-    return option(
-        f"-o, --output {metavar}", about, type=kind, callback=_no_dash, group=OUTPUT, key=None
-    )
+    return output_option(f"-o, --output {metavar}", about, type=kind, callback=_no_dash)
 
 
 def store_file() -> Callable[[F], F]:
@@ -295,7 +294,7 @@ _METRIC = (
     option("-i, --inclusive", "Use inclusive values."),
     option("-e, --exclusive", "Use exclusive values. Default, except in call trees."),
 )
-_PREDICTED = option("--predicted", "Use predictions even if the target was measured.", key=None)
+_PREDICTED = call_option("--predicted", "Use predictions even if the target was measured.")
 _SCALE = (
     option(
         "--target P", "Scale: a number, or inf for growth alone.", written=NUMBER, example="4096"
@@ -307,13 +306,12 @@ _SCALE = (
         example="{ p = 4096 }",
     ),
 )
-_PAIR = option(
+_PAIR = call_option(
     "--pair P,Q",
     "Compare measured values at two scales, e.g. 8,128, without models. Repeat for more "
     "columns. With --target: columns beside the predictions.",
     "pairs",
     multiple=True,
-    key=None,
 )
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = _of_models("--parameter NAME", "Parameter to scale in. Default: p.")

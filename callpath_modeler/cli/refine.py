@@ -10,10 +10,17 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_VERDICTS, check_ranking
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import OUTPUT, option, output_option
 from callpath_modeler.cli.options import EXPERIMENT, FORCE, model_options, output_file
 from callpath_modeler.cli.render import ROWS
-from callpath_modeler.cli.table_options import FORMATS, NUMBER_OF_ROWS, TABLE, WIDE, OutputRequest
+from callpath_modeler.cli.table_options import (
+    FORMATS,
+    NUMBER_OF_ROWS,
+    TABLE,
+    WIDE,
+    OutputRequest,
+    answer_writer,
+)
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
@@ -39,14 +46,12 @@ if TYPE_CHECKING:
     group=OUTPUT,
 )
 @WIDE
-@option(
+@output_option(
     "-f, --format",
     "Format of the table on standard output.",
     "format_",
     type=click.Choice([form for form in FORMATS if form != "parquet"]),
     default=TABLE,
-    group=OUTPUT,
-    key=None,
 )
 @EXPECT_VERDICTS
 @model_options
@@ -86,18 +91,13 @@ def command(
     found = refine(ranking, cost, check_ranking(ranking, expect))
     if output is not None:
         console.write(filter_text(found), output, overwrite=force)
-    shown = OutputRequest(format_, None, force=False, wide=wide)
-    if format_ == TABLE:
-        lines = refinement_text(
-            found,
-            top or ROWS,
-            style=shown.style(console),
-            invocation=invocation_of(click.get_current_context()),
-            written=None if output is None else str(output),
-        )
-        shown.write_lines(console, lines)
-    else:
-        shown.write_table(console, refinement_table(found, findings))
+    written, ctx = None if output is None else str(output), click.get_current_context()
+    answer_writer(OutputRequest(format_, None, force=False, wide=wide), console)(
+        lambda style: refinement_text(
+            found, top or ROWS, style=style, invocation=invocation_of(ctx), written=written
+        ),
+        lambda: refinement_table(found, findings),
+    )
     console.findings(findings)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callpath_modeler.cli.console import Console, Notes
@@ -72,16 +71,8 @@ def _ways() -> Iterator[tuple[Notes, int, bool]]:
     yield Notes.COUNT, _LEAST, False
 
 
-def render_table(
-    console: Console,
-    contents: Sequence[Table],
-    form: str,
-    output: Path | None,
-    *,
-    force: bool,
-    header: bool = True,
-) -> None:
-    """Write a table as csv, tsv, json, jsonl, markdown, latex or parquet, block by block.
+def table_pieces(contents: Sequence[Table], form: str, *, header: bool) -> Iterator[str]:
+    """Return tables as csv, tsv, json, jsonl, markdown or latex, block by block.
 
     Several tables have a blank line between them.
     """
@@ -89,9 +80,6 @@ def render_table(
     from callpath_modeler.report.model_formulas import latex_pieces
 
     first, *others = contents
-    if form == "parquet":
-        console.write(_parquet(first), output, overwrite=force)
-        return
     pieces: dict[str, Callable[[Table], Iterator[str]]] = {
         "csv": partial(table_formats.csv_pieces, header=header),
         "tsv": partial(table_formats.csv_pieces, delimiter="\t", header=header),
@@ -101,27 +89,11 @@ def render_table(
         "latex": latex_pieces,
     }
     of_others = (chain("\n", pieces[form](each)) for each in others)
-    console.write_pieces(chain(pieces[form](first), *of_others), output, overwrite=force)
+    return chain(pieces[form](first), *of_others)
 
 
-def render_lines(
-    console: Console, lines: Sequence[Text | str], output: Path | None, *, force: bool
-) -> None:
-    """Write lines; on a terminal, lines that are too wide are wrapped."""
-    from rich.text import Text
-
-    from callpath_modeler.report.layout import wrap
-
-    if output is None:
-        for line in lines:
-            whole = [line] if isinstance(line, Text) else wrap(console.dress(line), console.width)
-            console.lines(whole)
-    else:
-        text = "".join(console.dress(str(line)) + "\n" for line in lines)
-        console.write(text, output, overwrite=force)
-
-
-def _parquet(content: Table) -> bytes:
+def parquet(content: Table) -> bytes:
+    """Return a table as parquet."""
     import io
     from importlib.util import find_spec
 

@@ -18,7 +18,7 @@ from callpath_modeler.cli.expectation_option import (
     verdict_file,
     with_expectation,
 )
-from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, was_asked
+from callpath_modeler.cli.option_groups import WholeNumber, output_option, was_asked
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
@@ -48,13 +48,8 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
 @EXPERIMENT
 @output_file("File of the page.", "FILE.html")
 @FORCE
-@option(
-    "-n, --top N",
-    "Number of call paths with charts.",
-    type=WholeNumber(1),
-    default=_CARDS,
-    group=OUTPUT,
-    key=None,
+@output_option(
+    "-n, --top N", "Number of call paths with charts.", type=WholeNumber(1), default=_CARDS
 )
 @EXPECT
 @target_options

@@ -86,7 +86,7 @@ def command(
     if form == HTML:
         from callpath_modeler.report.page.history_page import scores_page
 
-        console.write(scores_page(found, store), table.path, overwrite=table.force)
+        table.write(console, scores_page(found, store))
     else:
         answer_writer(table, console)(
             lambda style: scores_text(found, store, table.top or ROWS, style),

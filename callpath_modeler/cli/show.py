@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import OUTPUT, call_option, option
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import (
     PLOT,
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 @EXPERIMENT
 @click.argument("callpath", metavar="CALLPATH")
 @option("--linear", "Linear axes instead of logarithmic ones.", group=OUTPUT)
-@option(
+@call_option(
     "--per-process",
     "Show the measured value of each process, and outlying ranks. CALLPATH may match several "
     "call paths; their values are summed.",
-    key=None,
 )
 @PLOT
 @EXPECT_COSTS

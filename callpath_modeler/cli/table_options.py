@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,16 @@ import click
 from msgspec import Struct
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import MODELS, OUTPUT, F, WholeNumber, option, option_group
+from callpath_modeler.cli.option_groups import (
+    MODELS,
+    OUTPUT,
+    F,
+    WholeNumber,
+    call_option,
+    option,
+    option_group,
+    output_option,
+)
 from callpath_modeler.cli.options import A_FILE, FORCE, HISTORY, RESULT, output_file
 from callpath_modeler.errors import UsageError
 from callpath_modeler.report.layout import TextStyle
@@ -61,26 +70,22 @@ _TABLE = (
         type=NUMBER_OF_ROWS,
         group=OUTPUT,
     ),
-    option(
+    output_option(
         "--columns A,B",
         "Columns of files by name, or all. Default: all; markdown and latex have the columns of "
         "the table.",
-        group=OUTPUT,
-        key=None,
     ),
-    option("--no-header", "Omit the header row of csv and tsv.", group=OUTPUT, key=None),
+    output_option("--no-header", "Omit the header row of csv and tsv."),
     WIDE,
 )
 
 
 def _output(formats: Sequence[str] = FORMATS) -> tuple[Callable[[F], F], ...]:
-    form = option(
+    form = output_option(
         "-f, --format",
         "Default: by the suffix of -o, else table.",
         "format_",
         type=click.Choice(formats),
-        group=OUTPUT,
-        key=None,
     )
     return form, output_file("Write to a file."), FORCE
 
@@ -147,11 +152,26 @@ class OutputRequest(Struct, frozen=True):
         width = None if self.path is not None or self.wide else console.width
         return TextStyle(width=width, full_names=self.wide, ascii_only=console.ascii_only)
 
-    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
-        """Write text."""
-        from callpath_modeler.cli.render import render_lines
+    def write(self, console: Console, content: str | bytes | Iterator[bytes]) -> None:
+        """Write a result of any format."""
+        console.write(content, self.path, overwrite=self.force)
 
-        render_lines(console, lines, self.path, force=self.force)
+    def write_pieces(self, console: Console, pieces: Iterable[str]) -> None:
+        """Write pieces of text one by one."""
+        console.write_pieces(pieces, self.path, overwrite=self.force)
+
+    def write_lines(self, console: Console, lines: Sequence[Text | str]) -> None:
+        """Write text; on a terminal, lines that are too wide are wrapped."""
+        from rich.text import Text
+
+        from callpath_modeler.report.layout import wrap
+
+        if self.path is not None:
+            self.write(console, "".join(console.dress(str(line)) + "\n" for line in lines))
+            return
+        for line in lines:
+            whole = [line] if isinstance(line, Text) else wrap(console.dress(line), console.width)
+            console.lines(whole)
 
     def write_table(self, console: Console, *contents: Table) -> None:
         """Write the requested columns of tables in the requested format.
@@ -163,11 +183,15 @@ class OutputRequest(Struct, frozen=True):
         UsageError
             If there is no such column.
         """
-        from callpath_modeler.cli.render import render_table
+        from callpath_modeler.cli.render import parquet, table_pieces
 
         if self.columns not in (None, ALL):
             contents = tuple(_picked(each, self.columns.split(",")) for each in contents)
-        render_table(console, contents, self.form, self.path, force=self.force, header=self.header)
+        if self.form == "parquet":
+            self.write(console, parquet(contents[0]))
+        else:
+            pieces = table_pieces(contents, self.form, header=self.header)
+            self.write_pieces(console, pieces)
 
 
 def answer_writer(output: OutputRequest, console: Console) -> Callable[..., None]:
@@ -287,13 +311,11 @@ def _import_matplotlib() -> None:
         import matplotlib as mpl  # noqa: F401 - for its effect
 
 
-PLOT = option(
+PLOT = output_option(
     "--plot FILE",
     "Draw it as well: FILE ends in .pdf, .svg or .png.",
     type=RESULT,
     callback=_checked,
-    group=OUTPUT,
-    key=None,
 )
 
 
@@ -308,13 +330,11 @@ def write_plot(console: Console, drawing: Drawing, path: Path, *, force: bool) -
 STORE, HISTORY_TO_WRITE = (
     click.argument("store", type=kind, metavar="STORE") for kind in (A_FILE, HISTORY)
 )
-LABELS = option(
+LABELS = output_option(
     "--label KEY=VALUE",
     "A label of the runs in a history, e.g. machine=A. It also selects the records to read.",
     "labels",
     multiple=True,
-    group=OUTPUT,
-    key=None,
 )
 
 
@@ -421,19 +441,16 @@ class HistoryRequest(Struct, frozen=True):
 def history_options(command: F) -> F:
     """Add options that keep and correct predictions; they arrive as ``history``."""
     options = (
-        option(
+        output_option(
             "--remember STORE",
             "Keep the predictions in a history, for `cpmodel score`.",
             type=HISTORY,
-            group=OUTPUT,
-            key=None,
         ),
-        option(
+        call_option(
             "--calibrated STORE",
             "Correct the widths of bands by the scored predictions of a history.",
             type=A_FILE,
             group=MODELS,
-            key=None,
         ),
         LABELS,
     )

@@ -14,6 +14,7 @@ from callpath_modeler.cli.option_groups import (
     F,
     WholeNumber,
     add_options,
+    call_option,
     option,
     option_group,
     was_asked,
@@ -44,39 +45,31 @@ _VIEW = (
         type=click.Choice(["top-down", "bottom-up", "flat"]),
         default="top-down",
     ),
-    option(
-        "--group A,B",
-        "Levels of the flat view: paradigm, module, file, region. Default: region.",
-        key=None,
+    call_option(
+        "--group A,B", "Levels of the flat view: paradigm, module, file, region. Default: region."
     ),
-    option("--depth N", "Number of levels.", type=WholeNumber(1), key=None),
+    call_option("--depth N", "Number of levels.", type=WholeNumber(1)),
     option(
         "--min-share SHARE",
         "Smaller shares have a common line. Default: 1% in a table, else 0.",
         written=NUMBER,
     ),
-    option("--zoom PATH", "Start at this node of the view.", default="", key=None),
-    option(
+    call_option("--zoom PATH", "Start at this node of the view.", default=""),
+    call_option(
         "--filter PATTERN",
         "Show call paths that match, e.g. '**/MPI_*'; the others share lines.",
         "keep",
         default="",
-        key=None,
     ),
-    option(
+    call_option(
         "--open PATH",
         "Open the tree down to this node; PATH/** also opens its subtree.",
         "opened",
         multiple=True,
-        key=None,
     ),
-    option("--close PATH", "Hide the subtree of this node.", "closed", multiple=True, key=None),
-    option(
-        "--lines N",
-        "Number of lines from which nothing is opened.",
-        "most",
-        type=WholeNumber(1),
-        key=None,
+    call_option("--close PATH", "Hide the subtree of this node.", "closed", multiple=True),
+    call_option(
+        "--lines N", "Number of lines from which nothing is opened.", "most", type=WholeNumber(1)
     ),
 )
 _ORDERS = ("value", "measured", "high", "excess", "growth", "trust", "name")
@@ -89,7 +82,7 @@ _SORT = (
         "excess between two scales; difference of two experiments.",
         type=click.Choice([*_ORDERS, *_ORDERS_OF_TWO]),
     ),
-    option("--reverse", "Reverse the order: smallest first.", key=None),
+    call_option("--reverse", "Reverse the order: smallest first."),
 )
 
 
@@ -98,13 +91,12 @@ def _other(ctx: click.Context, option: click.Parameter, given: str) -> str:
     return with_standard_input(ctx, option, (given,))[0]
 
 
-COMPARE = option(
+COMPARE = call_option(
     "--compare BASE",
     "Show an earlier experiment beside this one, in one tree.",
     "other",
     callback=_other,
     default="",
-    key=None,
 )
 """The option of views of two experiments."""
 

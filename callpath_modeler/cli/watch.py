@@ -18,12 +18,12 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import (
     MODELS,
-    OUTPUT,
     DecimalNumber,
     F,
     WholeNumber,
     option,
     option_group,
+    output_option,
 )
 from callpath_modeler.cli.options import (
     A_FILE,
@@ -189,14 +189,12 @@ def add(
 @STORE
 @_history_options
 @JUNIT
-@option(
+@output_option(
     "-f, --format",
     "Default: by the suffix of -o, else table. comment: Markdown for a pull request; github: "
     "annotations; gitlab: a code quality report; html: a page; badge: SVG.",
     "format_",
     type=click.Choice([*FORMATS, *_PLACES]),
-    group=OUTPUT,
-    key=None,
 )
 @output_file("Write to a file.")
 @FORCE_ALL
@@ -230,7 +228,7 @@ def status(
     if junit is not None:
         console.write(to_history_junit(history, found, store.name), junit, overwrite=force)
     if form in _PLACES:
-        console.write(_written(form, history, found, store.name), output, overwrite=force)
+        request.write(console, _written(form, history, found, store.name))
     else:
         answer_writer(request, console)(
             lambda style: history_text(history, found, style), lambda: history_table(history, found)

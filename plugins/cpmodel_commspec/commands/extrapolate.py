@@ -11,6 +11,7 @@ from msgspec import structs
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import TABLE, WholeNumber, option
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
+from callpath_modeler.cli.table_options import OutputRequest
 from callpath_modeler.errors import UsageError
 from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
 from cpmodel_commspec.commands.writing import (
@@ -159,13 +160,12 @@ def _read(
 def _write_any(
     console: Console, extrapolated: Extrapolated, form: str, output: Path | None, *, force: bool
 ) -> None:
+    to = OutputRequest(form, output, force)
     if form == "text":
-        from callpath_modeler.cli.render import render_lines
         from cpmodel_commspec.scalable.text import scalable_text
 
-        width = None if output is not None else console.width
-        render_lines(console, scalable_text(extrapolated.told, width), output, force=force)
+        to.write_lines(console, scalable_text(extrapolated.told, to.style(console).width))
         return
     from cpmodel_commspec.scalable.source import scalable_source
 
-    console.write(scalable_source(extrapolated.told, extrapolated.times), output, overwrite=force)
+    to.write(console, scalable_source(extrapolated.told, extrapolated.times))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, RUNS, F, option, option_group
+from callpath_modeler.cli.option_groups import OUTPUT, RUNS, F, option, option_group, output_option
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.cli.table_options import FORMATS, TABLE, OutputRequest
 from callpath_modeler.errors import DataError, InputError, UsageError
@@ -161,13 +161,11 @@ def _change(
 
 _TEXT = "text"
 _OUTPUT = (
-    option(
+    output_option(
         "-f, --format",
         "Default: by the suffix of -o, else text.",
         "format_",
         type=click.Choice([_TEXT, *(name for name in FORMATS if name != TABLE)]),
-        group=OUTPUT,
-        key=None,
     ),
     output_file("Write to a file."),
     FORCE,

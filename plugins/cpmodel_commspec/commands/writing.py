@@ -11,7 +11,7 @@ import click
 
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, option, was_asked
+from callpath_modeler.cli.option_groups import OUTPUT, option, output_option, was_asked
 from callpath_modeler.errors import CallpathModelerError, PluginError, UsageError, nearest_or_all
 
 if TYPE_CHECKING:
@@ -43,14 +43,12 @@ def _completed(
     return [name for name in installed() if name.startswith(incomplete)]
 
 
-FORMAT = option(
+FORMAT = output_option(
     "-f, --format FORMAT",
     "Format, such as text, c or json. Default: by the ending of FILE.",
     "format_",
     callback=_known,
     shell_complete=_completed,
-    group=OUTPUT,
-    key=None,
 )
 TIMES = option(
     "--times",

@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import OUTPUT, option
+from callpath_modeler.cli.option_groups import call_option, option, output_option
 from callpath_modeler.cli.options import EXPERIMENT, fit_options, load_options, target_options
 from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import (
@@ -47,29 +47,25 @@ if TYPE_CHECKING:
     "Print the violations that PGMPI's own code finds in measured mock-ups.",
     type=click.Choice(["pgmpi"]),
 )
-@option(
+@output_option(
     "--matrix",
     "Print a matrix of guidelines and message sizes for each library and number of processes; "
     "-f html: a page with a heat map.",
-    group=OUTPUT,
-    key=None,
 )
 @option(
     "--nrep CRITERIA",
     "Print how many repetitions each mpirun needs, e.g. rse=0.025,cov_mean=0.01/20.",
 )
 @option("--nrep-batches MIN,MAX,STEP", "Batches of repetitions for --nrep.", default="10,1000,5")
-@option(
+@call_option(
     "--application EXP",
     "Profiles of a program, to bound its gain. Default: EXP, if it is a program.",
-    key=None,
 )
 @JUNIT
-@option(
+@call_option(
     "--fail-on",
     "Exit with status 1 on a violation; 'predicted' includes violations at the target.",
     type=click.Choice(["violated", "predicted"]),
-    key=None,
 )
 @target_options
 @load_options
@@ -184,7 +180,7 @@ class _Output:
 
         console, table = self.console, self.table
         if table.form == HTML:
-            console.write(matrix_page(content), table.path, overwrite=table.force)
+            table.write(console, matrix_page(content))
         else:
             answer_writer(table, console)(
                 lambda style: matrix_text(content, style), lambda: matrix_table(content)

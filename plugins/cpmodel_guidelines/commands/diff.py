@@ -9,7 +9,7 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import option
+from callpath_modeler.cli.option_groups import call_option
 from callpath_modeler.cli.options import (
     fit_options,
     load_options,
@@ -37,11 +37,10 @@ if TYPE_CHECKING:
 )
 @judging_options
 @JUNIT
-@option(
+@call_option(
     "--fail-on",
     "Exit with status 1 if a guideline is newly violated; 'worse': or a function is slower.",
     type=click.Choice(["new", "worse"]),
-    key=None,
 )
 @table_options
 @metric_options

@@ -11,12 +11,12 @@ import click
 from callpath_modeler.cli.option_groups import (
     MODELS,
     NUMBER,
-    OUTPUT,
     RUNS,
     F,
     WholeNumber,
     option,
     option_group,
+    output_option,
 )
 from callpath_modeler.cli.options import RESULT
 from callpath_modeler.errors import UsageError
@@ -39,12 +39,10 @@ if TYPE_CHECKING:
 
 TOP = 10
 """Number of rows of a table on a terminal."""
-JUNIT = option(
+JUNIT = output_option(
     "--junit FILE",
     "Write JUnit XML as well, with one test case per guideline and library.",
     type=RESULT,
-    group=OUTPUT,
-    key=None,
 )
 RULE = option(
     "--rule TEXT|FILE",

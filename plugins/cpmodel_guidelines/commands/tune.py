@@ -11,7 +11,7 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import MODELS, OUTPUT, option
+from callpath_modeler.cli.option_groups import MODELS, call_option, option, output_option
 from callpath_modeler.cli.options import A_FILE, EXPERIMENT, FORCE, output_file
 from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import FORMATS, OutputRequest, answer_writer, table_options
@@ -42,14 +42,12 @@ def _has_profiles_only(path: Path) -> bool:
 
 
 _OUTPUT = (
-    option(
+    output_option(
         "-f, --format",
         "A table, or rules: of Open MPI 4 and 5 (openmpi), of Open MPI 6 (openmpi6), or a folder "
         "of profiles (pgmpitunelib). Default: by the suffix of -o, else table.",
         "format_",
         type=click.Choice([*FORMATS, *_RULES]),
-        group=OUTPUT,
-        key=None,
     ),
     output_file("Write to a file, or profiles to a folder.", replaces=_has_profiles_only),
     FORCE,
@@ -65,13 +63,12 @@ _OUTPUT = (
     default="0%",
 )
 @TOLERANCE
-@option(
+@call_option(
     "--verify AFTER",
     "Hold the gains against the campaign AFTER, measured with the rules. Status 1 if one did "
     "not come, or something became slower.",
     "after",
     type=A_FILE,
-    key=None,
 )
 @option(
     "--loaded",
@@ -200,7 +197,7 @@ def _write(console: Console, rules: Rules, table: OutputRequest) -> None:
         console.note(f"No rule for {places}: 'cpmodel guidelines tune' without -f says why.")
     if table.form != _PROFILES:
         made = open_mpi_text(rules) if table.form == _TEXT else open_mpi_json(rules)
-        console.write(made, table.path, overwrite=table.force)
+        table.write(console, made)
         return
     if table.path is None:
         raise UsageError("profiles are several files", hint="give a folder: -o DIR")
