@@ -31,7 +31,7 @@ from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.report.experiment_text import info_table, info_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_json
 from callpath_modeler.studies import loading
 from callpath_modeler.studies.loading import LoadOptions
@@ -60,8 +60,8 @@ def answers(path: Path) -> str:
         *info_text(experiment),
         *map(
             str,
-            ranking_text(
-                ranking, rows, style=TextStyle(width=120, full_names=True, ascii_only=True)
+            ShownRanking(ranking, rows).text(
+                TextStyle(width=120, full_names=True, ascii_only=True)
             ),
         ),
     ]

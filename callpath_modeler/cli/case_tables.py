@@ -17,10 +17,8 @@ from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.report.case_table import (
     CaseAnswer,
+    ShownCases,
     answer_of,
-    cases_table,
-    cases_text,
-    cases_text_tables,
     findings_of,
     in_order,
 )
@@ -109,12 +107,9 @@ def write_ranked_cases(
 ) -> None:
     """Write the table over cases of `rank`."""
     again = invocation_of(click.get_current_context())
+    shown = ShownCases(answers, group_by, request.top)
     answer_writer(request, console)(
-        lambda style: cases_text(
-            answers, style=style, group_by=group_by, invocation=again, top=request.top
-        ),
-        lambda: cases_table(answers[: request.top], group_by),
-        lambda style: cases_text_tables(answers[: request.top], group_by, style),
+        lambda style: shown.text(style, again), shown.table, shown.text_tables
     )
     console.findings(findings_of(answers), Notes.SHORT)
 
@@ -123,12 +118,7 @@ def write_measured_cases(
     console: Console, answers: list[CaseAnswer], output: OutputRequest, more: list[str]
 ) -> None:
     """Write the table over cases of `info`; `more` are lines below it."""
-    lines = cases_text(
-        answers,
-        style=output.style(console),
-        group_by=None,
-        invocation=invocation_of(click.get_current_context()),
-        command="info",
-    )
+    again = invocation_of(click.get_current_context())
+    lines = ShownCases(answers).text(output.style(console), again, "info")
     output.write_lines(console, [*lines, *more])
     console.findings(findings_of(answers), Notes.SHORT)

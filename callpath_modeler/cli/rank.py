@@ -18,7 +18,7 @@ from callpath_modeler.cli.expectation_option import (
     verdict_file,
     with_expectation,
 )
-from callpath_modeler.cli.option_groups import OUTPUT, RUNS, option
+from callpath_modeler.cli.option_groups import RUNS, call_option, option, output_option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -84,14 +84,13 @@ the largest run on. It has at most three marks if no run was repeated.
 )
 @table_options
 @PLOT
-@option("--explain-trust", "Explain the marks of trust.", group=OUTPUT, key=None)
+@output_option("--explain-trust", "Explain the marks of trust.")
 @EXPECT
-@option(
+@call_option(
     "--verify RUNS",
     "Compare the predictions with these runs at the target, which the models have not seen.",
     type=A_FILE,
     callback=one_with_standard_input,
-    key=None,
 )
 @history_options
 @target_options
@@ -120,7 +119,7 @@ def command(
     EXP is a profile, a directory of runs, a glob, a manifest, or a stored NAME.cpm.
     """
     from callpath_modeler.report.ranking_table import ranking_table
-    from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
+    from callpath_modeler.report.ranking_text import ShownRanking
     from callpath_modeler.studies.question import findings_at
 
     if explain_trust:
@@ -154,7 +153,13 @@ def command(
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
     shown = {
-        value: chosen[value][ranking.is_ranked[chosen[value]]]
+        value: ShownRanking(
+            ranking,
+            chosen[value][ranking.is_ranked[chosen[value]]],
+            checks[value],
+            verified[value],
+            correction.sentence,
+        )
         for value, (ranking, _) in groups.items()
     }
     if form == "table":
@@ -168,34 +173,24 @@ def command(
                     from callpath_modeler.report.case_table import heading, of_group
 
                     lines += heading(group_by, value, ranking, is_first=not lines)
-                lines += ranking_text(
-                    ranking,
-                    shown[value][:count],
-                    style=table.style(console),
-                    invocation=with_expectation(
-                        click.get_current_context(),
-                        of_group(again, where, group_by, value) if group_by else again,
-                        ranking.fitted,
-                    ),
-                    check=checks[value],
-                    verified=verified[value],
-                    calibrated=correction.sentence,
+                own = of_group(again, where, group_by, value) if group_by else again
+                some = replace(shown[value], rows=shown[value].rows[:count])
+                lines += some.text(
+                    table.style(console),
+                    with_expectation(click.get_current_context(), own, ranking.fitted),
                     complete=complete,
                 )
             return lines
 
         if table.is_open and not group_by:
-            (rows,) = shown.values()
-            lines, notes = fit_to_screen(console, lay, len(rows), findings)
+            lines, notes = fit_to_screen(console, lay, len(shown[""].rows), findings)
         else:
             lines = lay(table.top or ROWS, complete=True)
         table.write_lines(console, lines)
     else:
         tables = {
-            value: ranking_text_table(
-                *(ranking, shown[value][: table.top], table.people_style),
-                check=checks[value],
-                verified=verified[value],
+            value: replace(shown[value], rows=shown[value].rows[: table.top]).text_table(
+                table.people_style
             )
             if table.is_for_people
             else ranking_table(

@@ -287,128 +287,138 @@ def in_order(answers: Sequence[CaseAnswer]) -> list[CaseAnswer]:
     return sorted(answers, key=key)
 
 
-def cases_text(
-    answers: Sequence[CaseAnswer],
-    *,
-    style: TextStyle,
-    group_by: str | None,
-    invocation: Invocation,
-    command: str = "rank",
-    top: int | None = None,
-) -> list[Text | str]:
-    """Return the table over cases as text: the answer, the table, and how to choose a case.
+class ShownCases(Struct, frozen=True, eq=False):
+    """The table over cases.
 
-    Parameters
+    Attributes
     ----------
     answers : cases in order, at least one
-    style : width, length of names, and characters of text
     group_by : name of the groups; None = there are none
-    invocation : command lines for the same experiment
-    command : command that the last line proposes for one case
     top : number of cases to show; None = all
     """
-    shown = answers[:top]
-    more = len(answers) - len(shown)
-    footer = [f"{counted(more, 'more case')}: -n all"] * bool(more)
-    footer += _failures(answers)
-    first = next((each for each in answers if not each.error), answers[0])
-    footer.append(_next(first, group_by, invocation, command))
-    columns, paths = _text_columns(shown, group_by, style)
-    body = style.table(columns, [[path] for path in paths])
-    context = [_context(answers)]
-    return [*style.answer([_headline(answers, style)], context, body, footer, "")]
 
+    answers: Sequence[CaseAnswer]
+    group_by: str | None = None
+    top: int | None = None
 
-def cases_table(answers: Sequence[CaseAnswer], group_by: str | None) -> Table:
-    """Return the table over cases for files, in SI base units."""
-    header = {"group_by": group_by} if group_by else {}
-    whole = {**header, "cases": len(answers), **definitions_json(answers[0].experiment)}
-    return table_of(_columns(answers, group_by, DEFAULT_STYLE), whole)
+    @property
+    def shown(self) -> Sequence[CaseAnswer]:
+        """The cases with lines."""
+        return self.answers[: self.top]
 
+    def text(
+        self, style: TextStyle, invocation: Invocation, command: str = "rank"
+    ) -> list[Text | str]:
+        """Return the answer, the table, and how to choose a case.
 
-def cases_text_tables(
-    answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
-) -> list[Table]:
-    """Return the table of `cases_text`."""
-    return [text_table_of(*_text_columns(answers, group_by, style))]
+        Parameters
+        ----------
+        style : width, length of names, and characters of text
+        invocation : command lines for the same experiment
+        command : command that the last line proposes for one case
+        """
+        answers = self.answers
+        columns, paths = self._text_columns(style)
+        more = len(answers) - len(paths)
+        footer = [f"{counted(more, 'more case')}: -n all"] * bool(more)
+        first = next((each for each in answers if not each.error), answers[0])
+        footer += [*_failures(answers), _next(first, self.group_by, invocation, command)]
+        body = style.table(columns, [[path] for path in paths])
+        return [*style.answer([_headline(answers, style)], [_context(answers)], body, footer, "")]
+
+    def table(self) -> Table:
+        """Return the table for files, in SI base units."""
+        header = {"group_by": self.group_by} if self.group_by else {}
+        whole = {**header, "cases": len(self.shown), **definitions_json(self.shown[0].experiment)}
+        return table_of(self._columns(DEFAULT_STYLE), whole)
+
+    def text_tables(self, style: TextStyle) -> list[Table]:
+        """Return the table of `text`."""
+        return [text_table_of(*self._text_columns(style))]
+
+    def _text_columns(self, style: TextStyle) -> tuple[list[TextColumn], list[str]]:
+        """Return the columns before the call path, without empty ones, and the call paths."""
+        columns = shown_columns(self._columns(style), style)
+        filled = [each for each in columns if not {*each.cells} <= {"", "-"}]
+        return filled, [_path(each, style) for each in self.shown]
+
+    def _columns(self, style: TextStyle) -> list[Column[None]]:
+        answers = self.shown
+        known = [each.ranking for each in answers if each.ranking is not None]
+        scales = [_scales(each, differing(answers)) for each in answers]
+        titles = {value_titles(each) for each in known}
+        largest, target = titles.pop() if len(titles) == 1 else ("largest run", "target")
+        is_measured = all(each.repetitions or each.fitted.is_measured_only for each in known)
+        if is_measured and all(each.target == each.fitted.points[-1] for each in known):
+            largest = ""
+        is_finite = any(np.isfinite(each.target) for each in known[:1])
+        has_models = not all(each.fitted.is_measured_only for each in known)
+        units = {each.fitted.metric.unit for each in known}
+        unit = (units.pop() if len(units) == 1 else "") or None
+
+        def of_each(number: Callable[[Ranking], Cell]) -> list[Cell]:
+            return [None if each.ranking is None else number(each.ranking) for each in answers]
+
+        def amounts(values: Sequence[float]) -> list[str]:
+            return [
+                _amount(each, value, style) for each, value in zip(answers, values, strict=True)
+            ]
+
+        at_largest = [each.at_largest for each in answers]
+        value, low, high = ([each.value[k] for each in answers] for k in range(3))
+        bands = [_band(each, style) for each in answers]
+        band = band_title(known[0]) if is_finite else ""
+        names = [printable(each.name) for each in answers]
+        groups = [printable(each.group) for each in answers]
+        runs = [len(each.experiment.runs) for each in answers]
+        counts = of_each(lambda each: len(each.fitted.points))
+        of_scales = "scales" * (len({*scales}) > 1)
+        trust, shares = (
+            marks_cells(each.trust for each in answers),
+            [each.share for each in answers],
+        )
+        growths = [each.growth() or None for each in answers]
+        pretty = [each.growth(pretty=not style.ascii_only) for each in answers]
+        columns: list[Column[None]] = [
+            Column(CASE_GROUP, groups, printable(self.group_by or ""), right=False),
+            Column(CASE, names, CASE, right=False),
+            Column("runs", runs, "runs", droppable=4),
+            Column("metric", of_each(lambda each: each.fitted.metric.name)),
+            Column("parameter", of_each(lambda each: each.fitted.parameter)),
+            Column("scales", counts, of_scales, text=scales, right=False, droppable=3),
+            Column("smallest", of_each(lambda each: float(each.fitted.points[0]))),
+            Column("largest", of_each(lambda each: float(each.fitted.points[-1]))),
+            Column("target", of_each(lambda each: each.target)),
+            Column(
+                "value_at_largest",
+                at_largest,
+                largest,
+                None,
+                unit,
+                amounts(at_largest),
+                droppable=2,
+            ),
+            Column("value_at_target", value, target * is_finite, None, unit, amounts(value)),
+            Column("low", low, band, unit=unit, text=bands, droppable=5),
+            Column("high", high, unit=unit),
+            Column("trust", trust, "trust" * (is_finite and has_models), mark_text),
+            Column("callpath", [each.callpath for each in answers]),
+            Column(
+                "share_at_target",
+                shares,
+                "share" * is_finite,
+                text=[*map(_shares, answers)],
+                droppable=6,
+            ),
+            Column("growth", growths, "growth", text=pretty, right=False, droppable=1),
+            Column("error", [each.error or None for each in answers]),
+        ]
+        return columns if self.group_by else columns[1:]
 
 
 def findings_of(answers: Sequence[CaseAnswer]) -> list[Finding]:
     """Return the findings of all cases with the names of their cases."""
     return labelled((_named(each), each.experiment, each.findings) for each in answers)
-
-
-def _text_columns(
-    answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
-) -> tuple[list[TextColumn], list[str]]:
-    """Return the columns before the call path, without empty ones, and the call paths."""
-    columns = shown_columns(_columns(answers, group_by, style), style)
-    filled = [each for each in columns if not {*each.cells} <= {"", "-"}]
-    return filled, [_path(each, style) for each in answers]
-
-
-def _columns(
-    answers: Sequence[CaseAnswer], group_by: str | None, style: TextStyle
-) -> list[Column[None]]:
-    known = [each.ranking for each in answers if each.ranking is not None]
-    scales = [_scales(each, differing(answers)) for each in answers]
-    titles = {value_titles(each) for each in known}
-    largest, target = titles.pop() if len(titles) == 1 else ("largest run", "target")
-    is_measured = all(each.repetitions or each.fitted.is_measured_only for each in known)
-    if is_measured and all(each.target == each.fitted.points[-1] for each in known):
-        largest = ""
-    is_finite = any(np.isfinite(each.target) for each in known[:1])
-    has_models = not all(each.fitted.is_measured_only for each in known)
-    units = {each.fitted.metric.unit for each in known}
-    unit = (units.pop() if len(units) == 1 else "") or None
-
-    def of_each(number: Callable[[Ranking], Cell]) -> list[Cell]:
-        return [None if each.ranking is None else number(each.ranking) for each in answers]
-
-    def amounts(values: Sequence[float]) -> list[str]:
-        return [_amount(each, value, style) for each, value in zip(answers, values, strict=True)]
-
-    at_largest = [each.at_largest for each in answers]
-    value, low, high = ([each.value[k] for each in answers] for k in range(3))
-    bands = [_band(each, style) for each in answers]
-    band = band_title(known[0]) if is_finite else ""
-    names = [printable(each.name) for each in answers]
-    groups = [printable(each.group) for each in answers]
-    runs = [len(each.experiment.runs) for each in answers]
-    counts = of_each(lambda each: len(each.fitted.points))
-    of_scales = "scales" * (len({*scales}) > 1)
-    trust, shares = marks_cells(each.trust for each in answers), [each.share for each in answers]
-    growths = [each.growth() or None for each in answers]
-    pretty = [each.growth(pretty=not style.ascii_only) for each in answers]
-    columns: list[Column[None]] = [
-        Column(CASE_GROUP, groups, printable(group_by or ""), right=False),
-        Column(CASE, names, CASE, right=False),
-        Column("runs", runs, "runs", droppable=4),
-        Column("metric", of_each(lambda each: each.fitted.metric.name)),
-        Column("parameter", of_each(lambda each: each.fitted.parameter)),
-        Column("scales", counts, of_scales, text=scales, right=False, droppable=3),
-        Column("smallest", of_each(lambda each: float(each.fitted.points[0]))),
-        Column("largest", of_each(lambda each: float(each.fitted.points[-1]))),
-        Column("target", of_each(lambda each: each.target)),
-        Column(
-            "value_at_largest", at_largest, largest, None, unit, amounts(at_largest), droppable=2
-        ),
-        Column("value_at_target", value, target * is_finite, None, unit, amounts(value)),
-        Column("low", low, band, unit=unit, text=bands, droppable=5),
-        Column("high", high, unit=unit),
-        Column("trust", trust, "trust" * (is_finite and has_models), mark_text),
-        Column("callpath", [each.callpath for each in answers]),
-        Column(
-            "share_at_target",
-            shares,
-            "share" * is_finite,
-            text=[*map(_shares, answers)],
-            droppable=6,
-        ),
-        Column("growth", growths, "growth", text=pretty, right=False, droppable=1),
-        Column("error", [each.error or None for each in answers]),
-    ]
-    return columns if group_by else columns[1:]
 
 
 def _amount(answer: CaseAnswer, value: float, style: TextStyle) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.cause import IMBALANCE, NOTHING, UNEXPLAINED, Cause, Explained, Share
@@ -15,7 +16,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned
 from callpath_modeler.report.model_formulas import growth_text
 from callpath_modeler.report.ranking_table import measured_json
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import factor_text, parameter_value, percent
 
 _NAMED = 2
@@ -270,16 +271,16 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
         "terms": [
             {
                 "term": term.text,
-                "coefficient": json_number(term.coefficient),
-                "error": json_number(term.error),
-                "at_target": json_number(term.at_target),
+                "coefficient": term.coefficient,
+                "error": term.error,
+                "at_target": term.at_target,
             }
             for term in terms
         ],
-        "time": json_number(explained.time),
-        "explained": _share_json(explained.required),
-        "delayed": _share_json(explained.delayed),
-        "unexplained": _share_json(explained.rest),
+        "time": explained.time,
+        "explained": structs.asdict(explained.required),
+        "delayed": structs.asdict(explained.delayed),
+        "unexplained": structs.asdict(explained.rest),
         "algorithm": cause.family.name if cause.family else None,
         "algorithms": [
             {
@@ -290,18 +291,10 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
             }
             for family, probability in cause.families()
         ],
-        "imbalance": [json_number(float(ratio)) for ratio in imbalance.ratio],
+        "imbalance": imbalance.ratio.tolist(),
         "waits_for": tree.path(source) if source >= 0 else None,
     }
     return Table(columns, {}, header)
-
-
-def _share_json(share: Share) -> dict[str, object]:
-    return {
-        "value": json_number(share.value),
-        "low": json_number(share.low),
-        "high": json_number(share.high),
-    }
 
 
 def imbalance_facts(

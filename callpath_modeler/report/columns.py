@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from callpath_modeler.analysis.uncertain import marks_text
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import FloatArray
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.schema import Reduction
-from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.table_formats import Cell, json_number
+from callpath_modeler.report.layout import TextStyle
+from callpath_modeler.report.table_formats import Cell
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer, Ranking
-    from callpath_modeler.analysis.expectations.check_result import Check, Outcome, Status
+    from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.verification import BandCalibration, Verification
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.report.layout import Invocation
@@ -104,55 +103,6 @@ def ratio_text(ratio: float) -> str:
     return "-" if math.isnan(ratio) else f"{ratio:.2f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """The worst status of the expectations that select a call path.
-
-    Attributes
-    ----------
-    known : the status and the first expectation that has it, by row; None = the whole program
-    """
-
-    known: Mapping[int | None, tuple[Status, Outcome]]
-
-    def columns(self, rows: Sequence[int]) -> dict[str, list[Cell]]:
-        """Return the columns of verdicts for `rows`.
-
-        Returns
-        -------
-        dict
-            ``verdict``: the worst status of the expectations that select a call path, None = none
-            does; ``expectation``: the name of that expectation.
-        """
-        found = [self.known.get(row) for row in rows]
-        return {
-            "verdict": [None if each is None else str(each[0]) for each in found],
-            "expectation": [None if each is None else each[1].name for each in found],
-        }
-
-    def text_column(self, rows: Sequence[int], blank: int, *, has_total: bool) -> TextColumn:
-        """Return the column for people: a word where an expectation selects a call path.
-
-        Parameters
-        ----------
-        rows : rows of the table
-        blank : number of lines without a verdict that follow
-        has_total : whether a line of the whole program comes last
-        """
-        from callpath_modeler.report.test_reports import STYLES
-
-        found = [*(self.known.get(row) for row in rows), *[None] * blank]
-        found += [self.known.get(None)] * has_total
-        cells = ["" if each is None else each[0].upper() for each in found]
-        styles = ["" if each is None else STYLES[each[0]] for each in found]
-        return TextColumn("check", cells, right=False, styles=styles)
-
-
-def verdicts_of(check: Check) -> Verdicts:
-    """Return the verdicts on call paths of the results of expectations."""
-    return Verdicts(check.of_call_paths())
-
-
 def verdict_note(check: Check, invocation: Invocation) -> str:
     """Return counts of the results of all expectations, and the command with the details."""
     from callpath_modeler.report.test_reports import last_line
@@ -204,66 +154,26 @@ def verification_sentences(ranking: Ranking, found: Verification, *, style: Text
     return lines
 
 
-def verification_cells(
-    ranking: Ranking, found: Verification, rows: IntArray, others: IntArray, *, style: TextStyle
-) -> list[TextColumn]:
-    """Return the columns of measurements at the target, and of the bands that hold."""
-    unit, additive = ranking.fitted.metric.unit, ranking.fitted.metric.additive
-    amounts = [style.amount(value, unit) for value in found.value[rows].tolist()]
-    holds = [_word(value) for value in _holds(found, rows)]
-    if len(others):
-        amounts.append(style.amount(float(np.nansum(found.value[others])), unit))
-        holds.append("")
-    if additive and ranking.has_imbalance:
-        amounts.append("")
-        holds.append("")
-    if additive:
-        amounts.append(style.amount(found.total, unit))
-        holds.append(_word(found.holds))
-    styles = ["bold" if word == "NO" else "" for word in holds]
-    return [
-        TextColumn("measured", amounts),
-        TextColumn("holds", holds, right=False, styles=styles),
-    ]
-
-
-def _word(holds: Cell) -> str:
-    return "" if holds is None else "yes" if holds else "NO"
-
-
-def verification_columns(found: Verification, rows: IntArray) -> dict[str, list[Cell]]:
-    """Return the columns ``verified_value`` and ``holds`` for machines."""
-    return {
-        "verified_value": [*found.value[rows].tolist()],
-        "holds": _holds(found, rows),
-    }
-
-
-def _holds(found: Verification, rows: IntArray) -> list[Cell]:
-    known = found.modelled & ~np.isnan(found.value)
-    return [bool(found.inside[row]) if known[row] else None for row in rows.tolist()]
-
-
 def verification_header(found: Verification) -> dict[str, object]:
     """Return the JSON fields of a verification."""
     from callpath_modeler.analysis.verification import FROM
 
-    value, low, high = (json_number(number) for number in found.predicted)
+    value, low, high = found.predicted
     return {
         "runs": found.runs,
         "total": {
-            "measured": json_number(found.total),
+            "measured": found.total,
             "predicted": value,
             "low": low,
             "high": high,
-            "error": json_number(found.error),
+            "error": found.error,
             "holds": found.holds,
         },
         "from_share": FROM,
         "callpaths": int(found.judged.sum()),
         "held": int((found.judged & found.inside).sum()),
         "without_prediction": int((found.counts & ~found.modelled).sum()),
-        "unknown": json_number(found.unknown),
+        "unknown": found.unknown,
     }
 
 
@@ -274,7 +184,7 @@ def calibration_header(known: BandCalibration) -> dict[str, object]:
         "predictions": known.predictions,
         "held": known.held,
         "sets": known.sets,
-        "coverage": json_number(known.coverage),
+        "coverage": known.coverage,
         "probability": known.probability,
         "too_narrow": known.is_too_narrow,
         "factor": known.factor,

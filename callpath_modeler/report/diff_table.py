@@ -23,7 +23,6 @@ from callpath_modeler.report.table_formats import (
     Cell,
     Table,
     findings_json,
-    json_number,
     provenance,
 )
 from callpath_modeler.studies.comparison import Compared
@@ -172,7 +171,7 @@ def comparison_header(
                 "callpath": None if breach.row is None else tree.path(breach.row),
                 "scale": breach.scale,
                 "at": None if breach.at is None else dict(breach.at),
-                "amount": json_number(breach.amount),
+                "amount": breach.amount,
             }
             for breach in broken
         ],
@@ -184,7 +183,7 @@ def _total(changes: Changes | None) -> dict[str, object] | None:
     if changes is None or np.isnan(changes.base[-1]):
         return None
     names = ("base", "new", "change", "relative", "low", "high", "p")
-    numbers = {name: json_number(float(getattr(changes, name)[-1])) for name in names}
+    numbers = {name: float(getattr(changes, name)[-1]) for name in names}
     return {**numbers, "verdict": VERDICTS[int(changes.mark[-1])]}
 
 

@@ -30,7 +30,6 @@ from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.table_formats import (
     Cell,
     Table,
-    json_number,
     provenance,
     text_table_of,
 )
@@ -39,7 +38,6 @@ from callpath_modeler.units import counted, parameter_value, percent, setting_te
 
 TOP = 10
 """Default number of subtrees."""
-_GREY = "dim"
 _UNKNOWN = "-"
 _FINE = 0.01
 """Share below which texts have another digit."""
@@ -194,12 +192,12 @@ def efficiency_text(
     style : width, length of names, and characters of text
     invocation : command lines for the same experiment
     """
-    lines = style.lines([headline(shown)], "bold") + style.lines(context_lines(shown), _GREY)
     columns, nodes = _factors(shown)
-    lines += [Text(), *style.tree_table(columns, nodes, title="factor"), Text()]
+    body = style.tree_table(columns, nodes, title="factor")
     if len(shown.subtrees):
-        lines += [*style.table(*_subtrees(shown, style), title="subtree"), Text()]
-    return lines + style.lines(_footer(shown, shown.subtrees, invocation), _GREY, "  ")
+        body += [Text(), *style.table(*_subtrees(shown, style), title="subtree")]
+    notes = _footer(shown, shown.subtrees, invocation)
+    return style.answer([headline(shown)], context_lines(shown), body, notes)
 
 
 def efficiency_text_tables(shown: EfficiencyView, style: TextStyle) -> list[Table]:
@@ -402,10 +400,10 @@ def _header(shown: EfficiencyView, findings: Sequence[Finding]) -> dict[str, obj
             "threads": int(found.threads[k]),
             "runs": found.estimates[k].runs,
             "seconds_per_thread": {
-                name: json_number(float(centres[0, k, part])) for part, name in _PARTS.items()
+                name: float(centres[0, k, part]) for part, name in _PARTS.items()
             },
-            "instructions_per_thread": json_number(float(centres[0, k, Ingredient.INSTRUCTIONS])),
-            "cycles_per_thread": json_number(float(centres[0, k, Ingredient.CYCLES])),
+            "instructions_per_thread": float(centres[0, k, Ingredient.INSTRUCTIONS]),
+            "cycles_per_thread": float(centres[0, k, Ingredient.CYCLES]),
         }
         for k, scale in enumerate(found.scales)
     ]

@@ -27,7 +27,7 @@ from callpath_modeler.report.table_formats import (
     Table,
     definitions_json,
     findings_json,
-    known_or_none,
+    parameters_json,
 )
 from callpath_modeler.support.toml import key_in_toml, text_in_toml
 from callpath_modeler.units import (
@@ -155,24 +155,24 @@ def info_table(experiment: Experiment) -> Table:
         "scaling": str(experiment.scaling),
         "scaling_reason": experiment.scaling_reason,
         "locations": str(experiment.reduction),
-        "parameters": [
-            {"name": p.name, "values": list(p.values), "from": p.origin}
-            for p in experiment.parameters
-        ],
+        "parameters": parameters_json(experiment),
         "constants": dict(experiment.constants),
         "metrics": [
             {"name": v.metric.name, "unit": v.metric.unit, "description": v.metric.description}
             for v in experiment.columns.values()
         ],
         **definitions_json(experiment),
-        "numbers": [
-            {"name": n.name, "values": n.values, "in": n.place, "understood_as": n.reason}
-            for n in experiment.numbers
-        ],
+        "numbers": _numbers_json(experiment),
         "unreadable": {name: why for name, why in experiment.declared.items() if why},
         "findings": findings_json(experiment.findings),
     }
     return Table(columns, {}, header)
+
+
+def _numbers_json(experiment: Experiment) -> list[dict[str, object]]:
+    """Return the JSON field of the numbers in run names."""
+    names = ("name", "values", "in", "understood_as")
+    return [dict(zip(names, row, strict=True)) for row in number_rows(experiment)[1:]]
 
 
 def repetition_spread(experiment: Experiment, values: MetricValues) -> float:
@@ -290,12 +290,12 @@ def advice_table(fitted: Fitted, advice: Advice) -> Table:
         "scale": [run.scale for run in advice.runs],
         **{name: [run.setting[name] for run in advice.runs] for name in others},
         "time": [run.time for run in advice.runs],
-        "core_hours": [known_or_none(run.core_hours) for run in advice.runs],
+        "core_hours": [run.core_hours for run in advice.runs],
         "band_ratio": [run.apart for run in advice.runs],
         "band_ratio_least": [run.least for run in advice.runs],
         "band_ratio_most": [run.most for run in advice.runs],
         "gain": [run.gain for run in advice.runs],
-        "gain_per_core_hour": [known_or_none(run.gain_per_core_hour) for run in advice.runs],
+        "gain_per_core_hour": [run.gain_per_core_hour for run in advice.runs],
     }
     header = {
         "experiment": fitted.experiment.name,
@@ -484,10 +484,7 @@ def reading_table(reading: SourceReading) -> Table:
     names = ("name", "read_as", "because", "change_with")
     header = {
         "layout": dict(reading.layout()),
-        "numbers": [
-            {"name": n.name, "values": n.values, "in": n.place, "understood_as": n.reason}
-            for n in reading.first.numbers
-        ],
+        "numbers": _numbers_json(reading.first),
         "parameters": [
             {
                 "name": p.name,

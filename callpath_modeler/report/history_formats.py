@@ -43,7 +43,7 @@ from callpath_modeler.report.history_text import (
 )
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.page.markup import tag
-from callpath_modeler.report.table_formats import Table, known_or_none
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.report.test_reports import (
     CaseStatus,
     JUnitCase,
@@ -364,6 +364,6 @@ def proposal_table(found: Sequence[BisectionProposal]) -> Table:
         "measured": [each.is_measured for each in found],
         "scale": [next(iter(each.at.values()), None) for each in found],
         "repetitions": [None if each.runs is None else each.runs.repetitions for each in found],
-        "core_hours": [known_or_none(each.core_hours) for each in found],
+        "core_hours": [each.core_hours for each in found],
     }
     return Table(columns, {}, {})

@@ -17,7 +17,7 @@ from callpath_modeler.history.history_store import FACTORS
 from callpath_modeler.history.judgement import GROWTH, LARGEST, TARGET, HistoryChange, JointChange
 from callpath_modeler.profile.omissions import omissions_json, omissions_text
 from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
-from callpath_modeler.report.table_formats import Cell, Table, json_number, known_or_none
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 _WORTH = 0.005
@@ -55,13 +55,10 @@ def _cell(value: float, before: float) -> str:
     return f"{percent(value, 1)} ({100 * change:+.1f})"
 
 
-def efficiency_json(history: CommitHistory) -> dict[str, list[float | str | None]]:
+def efficiency_json(history: CommitHistory) -> dict[str, list[float]]:
     """Return the factors of the newest record by name, at its scales."""
     values = history.newest.efficiency.tolist()
-    return {
-        name.replace(" ", "_"): [json_number(each) for each in row]
-        for name, row in zip(FACTORS, values, strict=False)
-    }
+    return {name.replace(" ", "_"): row for name, row in zip(FACTORS, values, strict=False)}
 
 
 _WORD = 10
@@ -422,8 +419,8 @@ def _control_json(history: CommitHistory) -> dict[str, object] | None:
     least = history.least_program_change()
     return {
         "callpaths": names,
-        "change": json_number(change),
-        "least_change": None if least is None else json_number(least),
+        "change": change,
+        "least_change": None if least is None else least,
     }
 
 
@@ -434,17 +431,15 @@ def _row(history: CommitHistory, entry: HistoryEntry) -> dict[str, Cell]:
     answers = dict(entry.answers)
     largest, growth, target = (answers.get(each) for each in (LARGEST, GROWTH, TARGET))
     before, earliest, likely, latest, raised = (each or None for each in entry.commits)
-    ends = (None, None, None)
-    if largest is not None:
-        sizes = (largest.change, largest.low, largest.high)
-        ends = tuple(known_or_none(_relative(each)) for each in sizes)  # type: ignore[assignment]
+    sizes = () if largest is None else (largest.change, largest.low, largest.high)
+    change, low, high = map(_relative, sizes) if sizes else (None,) * 3
     return {
         "status": str(entry.status),
         "failed": entry.failed,
         "callpath": entry.name,
-        "change": ends[0],
-        "low": ends[1],
-        "high": ends[2],
+        "change": change,
+        "low": low,
+        "high": high,
         "scale": float(history.scales[-1]),
         "growth_change": None if growth is None else growth.change,
         "change_at_target": None if target is None else _relative(target.change),

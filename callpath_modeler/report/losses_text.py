@@ -16,7 +16,7 @@ from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.layout import TextColumn, TextStyle
-from callpath_modeler.report.table_formats import Cell, json_number
+from callpath_modeler.report.table_formats import Cell
 from callpath_modeler.units import parameter_value, percent, setting_text
 
 if TYPE_CHECKING:
@@ -279,4 +279,4 @@ def pair_header(answer: Answer) -> dict[str, object]:
 
 def ensemble_json(ensemble: EnsembleExcess) -> dict[str, object]:
     """Return the JSON field of the mean over all pairs of measured scales."""
-    return {"pairs": ensemble.count, "excess": json_number(ensemble.total)}
+    return {"pairs": ensemble.count, "excess": ensemble.total}

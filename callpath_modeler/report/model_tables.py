@@ -21,8 +21,12 @@ from callpath_modeler.printable import dot_string
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.columns import verdicts_of
-from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
+from callpath_modeler.report.ranking_columns import (
+    AFTER_PAIRS,
+    BEFORE_PAIRS,
+    RankedRows,
+    verdict_columns,
+)
 from callpath_modeler.report.ranking_table import fit_settings
 from callpath_modeler.report.table_formats import Cell, RowColumns, Table, blocks, file_cells
 
@@ -306,14 +310,13 @@ def _graph_of_experiment(experiment: Experiment) -> CallPathGraph:
 
 def _graph_of_ranking(ranking: Ranking, check: Check | None) -> CallPathGraph:
     """Return the graph of a ranking, whose attributes are columns of its table."""
-    verdicts = None if check is None else verdicts_of(check)
     columns = [each for each in (*BEFORE_PAIRS, *AFTER_PAIRS) if each.key in _ATTRIBUTES]
     columns.sort(key=lambda each: _ATTRIBUTES.index(each.key))
+    columns += () if check is None else verdict_columns(check)
 
     def attributes(rows: IntArray) -> dict[str, list[Attribute | None]]:
         of = file_cells(columns, RankedRows.of(ranking, rows))
         of |= {name: [text or "" for text in of[name]] for name in ("growth", "model")}
-        of |= {} if verdicts is None else verdicts.columns(rows.tolist())
         return {name: [*map(_known_cell, cells)] for name, cells in of.items()}
 
     return CallPathGraph(ranking.fitted.experiment.tree, attributes)

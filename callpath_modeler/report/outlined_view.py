@@ -21,7 +21,7 @@ from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.tree_views import Flat, View, ViewKind, open_view
 from callpath_modeler.profile.view_request import ViewRequest, node_path
 from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle, shorten
-from callpath_modeler.report.table_formats import Cell, Table, json_number, text_table_of
+from callpath_modeler.report.table_formats import Cell, Table, text_table_of
 from callpath_modeler.units import counted, percent
 
 if TYPE_CHECKING:
@@ -254,8 +254,8 @@ def view_header(shown: OutlinedView) -> dict[str, object]:
         "hot_path": [shown.view.name(node) for node in shown.hot],
         "hidden_callpaths": len(shown.outline.hidden),
         "sum_check": {
-            "lines": [json_number(value) for value in shown.check.counted.tolist()],
-            "total": [json_number(value) for value in shown.check.total.tolist()],
+            "lines": shown.check.counted.tolist(),
+            "total": shown.check.total.tolist(),
             "holds": shown.check.holds,
         },
     }
@@ -416,7 +416,7 @@ def unmatched_json(
             "callpath": tree.path(row),
             "occurs": sides[is_new],
             "cost": cost,
-            "share": json_number(share),
+            "share": share,
             "callpaths": count,
         }
         for row, is_new, cost, share, count in zip(*(c.tolist() for c in columns), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -13,14 +13,14 @@ import numpy as np
 from rich.cells import cell_len
 
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Topology
+from callpath_modeler.readers.process_values import ProcessValues
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.report.table_formats import (
     Cell,
     Table,
-    json_number,
-    known_or_none,
     provenance,
 )
 from callpath_modeler.studies.process_profile import (
@@ -399,25 +399,24 @@ def _listed(ranks: IntArray) -> str:
 def process_table(profile: ProcessProfile) -> Table:
     """Return one row per repetition and rank; the header has the answer."""
     experiment, tree = profile.experiment, profile.experiment.tree
-    columns: dict[str, list[Cell]] = {
-        name: []
-        for name in ("run", "repetition", "rank", "node", "value", "threads", "thread_min",
-                     "thread_max", "outlying")
-    }  # fmt: skip
-    for number, each in zip(profile.runs, profile.values, strict=True):
-        run = experiment.runs[number]
-        columns["run"] += [run.source] * len(each)
-        columns["repetition"] += [run.repetition] * len(each)
-        columns["rank"] += each.ranks.tolist()
-        columns["node"] += [node or None for node in each.placement.nodes]
-        columns["threads"] += each.threads.tolist()
-        columns["outlying"] += distribution(each.values).outlying.tolist()
-        for name, values in (
-            ("value", each.values),
-            ("thread_min", each.lowest),
-            ("thread_max", each.highest),
-        ):
-            columns[name] += map(known_or_none, values.tolist())
+    runs = [
+        (experiment.runs[k], each) for k, each in zip(profile.runs, profile.values, strict=True)
+    ]
+
+    def joined(cells: Callable[[Run, ProcessValues], Iterable[Cell]]) -> list[Cell]:
+        return [cell for run, each in runs for cell in cells(run, each)]
+
+    columns = {
+        "run": joined(lambda run, each: [run.source] * len(each)),
+        "repetition": joined(lambda run, each: [run.repetition] * len(each)),
+        "rank": joined(lambda _, each: each.ranks.tolist()),
+        "node": joined(lambda _, each: [node or None for node in each.placement.nodes]),
+        "value": joined(lambda _, each: each.values.tolist()),
+        "threads": joined(lambda _, each: each.threads.tolist()),
+        "thread_min": joined(lambda _, each: each.lowest.tolist()),
+        "thread_max": joined(lambda _, each: each.highest.tolist()),
+        "outlying": joined(lambda _, each: distribution(each.values).outlying.tolist()),
+    }
     found = profile.distribution()
     unit = profile.metric.unit
     units = {} if unit == "1" else dict.fromkeys(("value", "thread_min", "thread_max"), unit)
@@ -428,13 +427,13 @@ def process_table(profile: ProcessProfile) -> Table:
         "ids": [f"@{ids[row]}" for row in profile.rows],
         "metric": profile.metric.name,
         "inclusive": profile.inclusive,
-        "at": {name: json_number(value) for name, value in profile.at.items()},
-        "median": json_number(found.median),
-        "mean": json_number(found.mean),
+        "at": dict(profile.at),
+        "median": found.median,
+        "mean": found.mean,
         "outlying": profile.ranks[found.outlying].tolist(),
-        "limits": [json_number(found.low), json_number(found.high)],
+        "limits": [found.low, found.high],
         "false_rate": FALSE_RATE,
-        "agreement": json_number(agreement(profile.of_repetitions())),
+        "agreement": agreement(profile.of_repetitions()),
         "skipped": dict(profile.skipped),
     }
     return Table(columns, units, header)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +43,9 @@ from callpath_modeler.units import percent, signed_percent
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.node_values import NodeValues
+    from callpath_modeler.analysis.verification import Verification
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +169,7 @@ LOW: Column[Nodes] = Column(
     place=4,
     applies=_has_band,
 )
-HIGH: Column[Nodes] = Column(
-    key="high", help=LOW.help, cells=lambda nodes: nodes.main.high, unit=unit
-)
+HIGH: Column[Nodes] = Column("high", lambda nodes: nodes.main.high, unit=unit, help=LOW.help)
 OTHER: Column[Nodes] = Column(
     key="",
     help="the value that does not lead: exclusive or inclusive",
@@ -401,6 +401,12 @@ def _has_processes(rows: RankedRows) -> bool:
     return not ranking.inclusive and has_maxima(ranking.fitted, ranking.maxima_at_largest[0])
 
 
+def _predicted(end: str, rows: RankedRows) -> FloatArray:
+    """Return the lower or the upper limits of predictions."""
+    said = rows.ranking.predicted
+    return (said.low if end == "low" else said.high)[rows.rows]
+
+
 BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
     Column(
         key="rank",
@@ -420,11 +426,7 @@ BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
         help="short id that every command accepts instead of the call path",
         cells=lambda rows: [f"@{i}" for i in rows.ranking.fitted.experiment.tree.ids(rows.rows)],
     ),
-    Column(
-        key="metric",
-        help="",
-        cells=lambda rows: [rows.ranking.fitted.metric.name] * len(rows.rows),
-    ),
+    Column("metric", lambda rows: [rows.ranking.fitted.metric.name] * len(rows.rows)),
     Column(
         key="growth",
         help="leading term without coefficient, e.g. `O(p^(1/2) log p)`",
@@ -443,9 +445,9 @@ BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
         cells=lambda rows: [text or None for text in formula_texts(rows.ranking, rows.rows)],
     ),
     Column(
-        key="since",
+        "since",
+        _since,
         help="first measured scale of the law beyond a change point; empty without one",
-        cells=_since,
     ),
     AT_BASE,
     AT_LARGEST,
@@ -456,15 +458,9 @@ BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
     structs.replace(SHARE, cells=lambda rows: rows.of_ranked(rows.main.share)),
     structs.replace(EXCESS, key=""),
     Column(
-        key="excess_inclusive",
-        help=EXCESS.help,
-        cells=lambda rows: rows.ranking.excess.inclusive[rows.rows],
+        "excess_inclusive", lambda rows: rows.ranking.excess.inclusive[rows.rows], help=EXCESS.help
     ),
-    Column(
-        key="excess_exclusive",
-        help=EXCESS.help,
-        cells=lambda rows: rows.of_present(rows.own.excess),
-    ),
+    Column("excess_exclusive", lambda rows: rows.of_present(rows.own.excess), help=EXCESS.help),
     Column(
         key="loss",
         help="cost per process at the target beyond perfect scaling",
@@ -485,21 +481,16 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         "known",
         cells=lambda rows: rows.ranking.why(rows.rows),
         title="why",
-        text=lambda rows, _: [*map(_cause_text, rows.ranking.why(rows.rows))],
+        form=_cause_text,
         right=False,
         droppable=4,
         place=14,
         applies=lambda rows: any(each != NOTHING for each in rows.ranking.why(rows.rows)),
     ),
-    Column(
-        key="trust",
-        help="0 to 4 marks, see [Trust](#trust)",
+    structs.replace(
+        TRUST,
         cells=lambda rows: marks_cells(rows.ranking.trust[rows.rows]),
-        title="trust",
-        form=mark_text,
-        droppable=-3,
-        place=15,
-        applies=has_models,
+        help="0 to 4 marks, see [Trust](#trust)",
     ),
     Column(
         key="top10",
@@ -514,17 +505,11 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         cells=lambda rows: [rows.ranking.basis if ranked else None for ranked in rows.is_ranked],
     ),
     PREDICTED,
-    Column(
-        key="predicted_low",
-        help="band of the prediction",
-        cells=lambda rows: rows.ranking.predicted.low[rows.rows],
-        unit=unit,
-    ),
-    Column(
-        key="predicted_high",
-        help="band of the prediction",
-        cells=lambda rows: rows.ranking.predicted.high[rows.rows],
-        unit=unit,
+    *(
+        Column(
+            f"predicted_{end}", partial(_predicted, end), unit=unit, help="band of the prediction"
+        )
+        for end in ("low", "high")
     ),
     Column(
         key="maximum_at_largest",
@@ -548,15 +533,61 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         place=10,
         applies=_has_processes,
     ),
-    Column(
-        key="growth_low",
-        help="slowest and fastest probable growth (see below)",
-        cells=lambda rows: _end(0, rows),
-    ),
-    Column(
-        key="growth_high",
-        help="slowest and fastest probable growth (see below)",
-        cells=lambda rows: _end(1, rows),
+    *(
+        Column(
+            f"growth_{end}",
+            partial(_end, k),
+            help="slowest and fastest probable growth (see below)",
+        )
+        for k, end in enumerate(("low", "high"))
     ),
 )
 """Columns after the excess work of chosen pairs of scales."""
+
+
+def verdict_columns(check: Check) -> tuple[Column[RankedRows], ...]:
+    """Return the worst status of the expectations that select a call path, and the first of them.
+
+    None = no expectation selects the call path.
+    """
+    known = check.of_call_paths()
+
+    def words(rows: RankedRows) -> list[Cell]:
+        found = (known.get(row) for row in rows.rows.tolist())
+        return [None if each is None else str(each[0]) for each in found]
+
+    def names(rows: RankedRows) -> list[Cell]:
+        found = (known.get(row) for row in rows.rows.tolist())
+        return [None if each is None else each[1].name for each in found]
+
+    return (
+        Column("verdict", words, "check", lambda word: (word or "").upper(), right=False),
+        Column("expectation", names),
+    )
+
+
+def verification_columns(found: Verification) -> tuple[Column[RankedRows], ...]:
+    """Return the measurements at the target, and the bands that hold; None = not known."""
+
+    def holds(rows: RankedRows) -> list[Cell]:
+        known = (found.modelled & ~np.isnan(found.value))[rows.rows].tolist()
+        inside = found.inside[rows.rows].tolist()
+        return [held if is_known else None for held, is_known in zip(inside, known, strict=True)]
+
+    return (
+        Column(
+            "verified_value", lambda rows: found.value[rows.rows], "measured", unit=unit, place=5
+        ),
+        Column("holds", holds, "holds", holds_text, right=False, place=6),
+    )
+
+
+def further_columns(check: Check | None, verified: Verification | None) -> list[Column[RankedRows]]:
+    """Return the columns of expectations and of measurements at the target, if there are any."""
+    verdicts = () if check is None else verdict_columns(check)
+    return [*verdicts, *(() if verified is None else verification_columns(verified))]
+
+
+def holds_text(holds: bool | None) -> str:
+    """Return whether a band holds as text; "" = not known."""
+    return "" if holds is None else "yes" if holds else "NO"

@@ -16,19 +16,21 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.report.columns import (
     calibration_header,
     verdict_header,
-    verdicts_of,
-    verification_columns,
     verification_header,
 )
 from callpath_modeler.report.losses_text import pair_cells, pair_header
-from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
+from callpath_modeler.report.ranking_columns import (
+    AFTER_PAIRS,
+    BEFORE_PAIRS,
+    RankedRows,
+    further_columns,
+)
 from callpath_modeler.report.table_formats import (
     Cell,
     RowColumns,
     Table,
     file_cells,
     file_units,
-    json_number,
     provenance,
 )
 
@@ -103,7 +105,7 @@ def ranking_table(
     check_type(check, (Check, NoneType), "check")
     check_type(verified, (Verification, NoneType), "verified")
     rows = all_rows(ranking) if rows is None else ranking.fitted.experiment.tree.chosen(rows)
-    verdicts = None if check is None else verdicts_of(check)
+    after = [*AFTER_PAIRS, *further_columns(check, verified)]
 
     def cells(block: IntArray) -> dict[str, list[Cell]]:
         of = RankedRows.of(ranking, block)
@@ -111,9 +113,7 @@ def ranking_table(
         columns |= pair_cells(
             ranking, lambda costs: (costs.exclusive[block], costs.inclusive[block])
         )
-        columns |= file_cells(AFTER_PAIRS, of)
-        columns |= {} if verdicts is None else verdicts.columns(block.tolist())
-        return columns | ({} if verified is None else verification_columns(verified, block))
+        return columns | file_cells(after, of)
 
     header = answer_header(
         ranking,
@@ -128,8 +128,7 @@ def ranking_table(
         header["verification"] = verification_header(verified)
     if calibration is not None:
         header["calibration"] = calibration_header(calibration)
-    units = file_units((*BEFORE_PAIRS, *AFTER_PAIRS), RankedRows.of(ranking, rows[:0]))
-    units |= {} if verified is None else {"verified_value": ranking.fitted.metric.unit}
+    units = file_units((*BEFORE_PAIRS, *after), RankedRows.of(ranking, rows[:0]))
     return Table(RowColumns(rows, cells), units, header)
 
 
@@ -150,27 +149,28 @@ def answer_header(
     first, kind, last : further fields: before the points, after the target, before the fit
     """
     fitted = answer.fitted
-    total, low, high = (json_number(number) for number in answer.sum_of_call_paths)
+    total, low, high = answer.sum_of_call_paths
     run_time = answer.run_time
+    imbalance = {"at_largest": answer.imbalance_at_largest, "at_target": answer.imbalance}
     return {
         **provenance(fitted.experiment, findings),
         "metric": fitted.metric.name,
         **first,
         **measured_json(fitted),
-        "target": json_number(answer.target),
+        "target": answer.target,
         "base": answer.base,
         **kind,
         "basis": answer.basis,
         "repetitions": answer.repetitions,
         "total": {
-            "at_largest": json_number(answer.inputs.whole_at_largest) if answer.has_sums else None,
+            "at_largest": answer.inputs.whole_at_largest if answer.has_sums else None,
             "at_target": total,
             "low": low,
             "high": high,
-            "predicted": json_number(answer.predicted_total),
+            "predicted": answer.predicted_total,
         },
         "run_time": None if run_time is None else run_time_json(answer, run_time),
-        "imbalance": None if run_time is None else _imbalance_json(answer),
+        "imbalance": None if run_time is None else imbalance,
         "excess": _excess_json(answer),
         "fastest": turning_json(answer.turning),
         "unmodelled": {
@@ -183,40 +183,32 @@ def answer_header(
     }
 
 
-def _imbalance_json(answer: Answer) -> dict[str, object]:
-    """Return the cost of the program beyond the sum of its call paths."""
-    return {
-        "at_largest": json_number(answer.imbalance_at_largest),
-        "at_target": json_number(answer.imbalance),
-    }
-
-
 def _excess_json(answer: Answer) -> dict[str, object] | None:
     """Return the excess work of the program and of its imbalance; None = not defined."""
     if np.isnan(answer.total_excess):
         return None
     band = answer.program_excess
     return {
-        "program": json_number(answer.total_excess),
-        "low": json_number(float(band.low[0])),
-        "high": json_number(float(band.high[0])),
-        "imbalance": json_number(answer.imbalance_excess),
+        "program": answer.total_excess,
+        "low": band.low[0],
+        "high": band.high[0],
+        "imbalance": answer.imbalance_excess,
     }
 
 
 def run_time_json(answer: Answer, run_time: RunTime) -> dict[str, object]:
     """Return the run time at the target and at all measured scales."""
-    value, low, high = (json_number(number) for number in run_time.total)
+    value, low, high = run_time.total
     fitted = run_time.fitted
     return {
-        "at_largest": json_number(run_time.at_largest),
+        "at_largest": run_time.at_largest,
         "at_target": value,
         "low": low,
         "high": high,
-        "predicted": json_number(answer.predicted_run_time),
+        "predicted": answer.predicted_run_time,
         "repetitions": run_time.repetitions,
         "model": fitted.models.formula(0, fitted.parameter),
-        "measured": [json_number(float(number)) for number in fitted.measured[0]],
+        "measured": fitted.measured[0].tolist(),
     }
 
 

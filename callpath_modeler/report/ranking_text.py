@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,6 @@ from callpath_modeler.report.columns import (
     MODEL_NOTE,
     share_texts,
     verdict_note,
-    verdicts_of,
-    verification_cells,
     verification_sentences,
 )
 from callpath_modeler.report.headline import (
@@ -48,6 +47,8 @@ from callpath_modeler.report.ranking_columns import (
     AFTER_PAIRS,
     BEFORE_PAIRS,
     RankedRows,
+    further_columns,
+    holds_text,
     program_cells,
     with_lines_below,
 )
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.verification import Verification
 
-_GREY = "dim"
 _START_UP = frozenset(
     {"mpi_init", "mpi_init_thread", "mpi_finalize", "mpi_session_init", "dlopen", "shmem_init",
      "shmem_init_thread", "shmem_finalize", "start_pes", "gasnet_init", "gasnet_attach",
@@ -88,105 +88,161 @@ _WORTH_A_WORD = 0.005
 """Excess work from which call paths without a line are mentioned."""
 
 
-def ranking_text(
-    ranking: Ranking,
-    rows: IntArray,
-    *,
-    style: TextStyle,
-    invocation: Invocation = EXPERIMENT,
-    check: Check | None = None,
-    verified: Verification | None = None,
-    calibrated: str = "",
-    complete: bool = True,
-) -> list[Text]:
-    """Return a ranking as text: the answer, the table, and notes.
+@dataclass(frozen=True, eq=False)
+class ShownRanking:
+    """Call paths of a ranking that text shows.
 
-    Parameters
+    Attributes
     ----------
     ranking : the ranking
     rows : ranked rows to show
-    style : width, length of names, and characters of text
-    invocation : command lines for the same experiment
     check : results of expectations, which become a column; None = no expectations
     verified : measurements at the target, which become a sentence and columns; None = none
     calibrated : sentence about bands that earlier predictions corrected
-    complete : False = only the answer, the table and the next command
     """
-    names = distinct_names(ranking.fitted.experiment.tree, rows, full=style.full_names)
-    others = remainder(ranking, rows)
-    chosen = _applying(ranking, rows)
-    made = _text_columns(ranking, chosen, rows, others, check, verified, style=style)
-    below = [[name] for name in lines_below(ranking, others)]
-    named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
-    marks = [f"@{short}" for short in ranking.fitted.experiment.tree.ids(named)]
-    body = style.table(made, [*names, *below], marks=marks[: len(rows)])
-    answer = [
-        headline(ranking, style=style),
-        *turning_notes(ranking, style=style),
-    ]
-    if verified is not None:
-        answer += verification_sentences(ranking, verified, style=style)
-    answer += [calibrated] * bool(calibrated)
-    footer = _footer(ranking, body[0].plain, marks[len(rows) :], invocation, check)
-    footer = footer if complete else ["", *footer[-1:]]
-    return [
-        *style.lines(answer, "bold"),
-        *style.lines([context(ranking)] * complete, _GREY),
-        Text(""),
-        *body,
-        *style.lines(footer, _GREY),
-    ]
 
+    ranking: Ranking
+    rows: IntArray
+    check: Check | None = None
+    verified: Verification | None = None
+    calibrated: str = ""
 
-def ranking_text_table(
-    ranking: Ranking,
-    rows: IntArray,
-    style: TextStyle,
-    *,
-    check: Check | None = None,
-    verified: Verification | None = None,
-) -> Table:
-    """Return the table of `ranking_text`; of many call paths, the names are whole."""
-    tree, others = ranking.fitted.experiment.tree, remainder(ranking, rows)
-    below, chosen = lines_below(ranking, others), _applying(ranking, rows)
-    full = style.full_names or len(rows) > BLOCK
+    def text(
+        self, style: TextStyle, invocation: Invocation = EXPERIMENT, *, complete: bool = True
+    ) -> list[Text]:
+        """Return the answer, the table, and notes.
 
-    def made(lines: IntArray) -> tuple[list[TextColumn], list[str]]:
-        block, last = rows[lines[lines < len(rows)]], lines[lines >= len(rows)] - len(rows)
-        columns = _text_columns(ranking, chosen, block, others, check, verified, style=style)
-        names = ["/".join(names) for names in distinct_names(tree, block, full=full)]
-        shown = np.concatenate([np.arange(len(block)), len(block) + last])
-        return chosen_cells(columns, shown), [*names, *(below[k] for k in last.tolist())]
+        Parameters
+        ----------
+        style : width, length of names, and characters of text
+        invocation : command lines for the same experiment
+        complete : False = only the answer, the table and the next command
+        """
+        ranking, rows, tree = self.ranking, self.rows, self.ranking.fitted.experiment.tree
+        names = distinct_names(tree, rows, full=style.full_names)
+        named = [*rows.tolist(), *([culprit(ranking)] if len(ranking.order) else [])]
+        marks = [f"@{short}" for short in tree.ids(named)]
+        columns = [*self.cells(rows, style).values()]
+        below = [[name] for name in self.names_below]
+        body = style.table(columns, [*names, *below], marks=marks[: len(rows)])
+        answer = [headline(ranking, style=style), *turning_notes(ranking, style=style)]
+        if self.verified is not None:
+            answer += verification_sentences(ranking, self.verified, style=style)
+        answer += [self.calibrated] * bool(self.calibrated)
+        notes = self._notes(body[0].plain, marks[len(rows) :], invocation)
+        notes = notes if complete else notes[-1:]
+        return style.answer(answer, [context(ranking)] * complete, body, notes, indent="")
 
-    return text_table(np.arange(len(rows) + len(below)), CALL_PATH, made)
+    def text_table(self, style: TextStyle) -> Table:
+        """Return the table of `text`; of many call paths, the names are whole."""
+        rows, below = self.rows, self.names_below
+        tree, full = self.ranking.fitted.experiment.tree, style.full_names or len(rows) > BLOCK
 
+        def made(lines: IntArray) -> tuple[list[TextColumn], list[str]]:
+            block, last = rows[lines[lines < len(rows)]], lines[lines >= len(rows)] - len(rows)
+            columns = self.cells(block, style).values()
+            names = ["/".join(names) for names in distinct_names(tree, block, full=full)]
+            shown = np.concatenate([np.arange(len(block)), len(block) + last])
+            return chosen_cells(columns, shown), [*names, *(below[k] for k in last.tolist())]
 
-def _applying(ranking: Ranking, rows: IntArray) -> list[Column[RankedRows]]:
-    return applying((*BEFORE_PAIRS, *AFTER_PAIRS), RankedRows.of(ranking, rows))
+        return text_table(np.arange(len(rows) + len(below)), CALL_PATH, made)
 
+    @cached_property
+    def others(self) -> IntArray:
+        """Ranked call paths that share a line."""
+        return remainder(self.ranking, self.rows)
 
-def _text_columns(
-    ranking: Ranking,
-    chosen: Sequence[Column[RankedRows]],
-    rows: IntArray,
-    others: IntArray,
-    check: Check | None,
-    verified: Verification | None,
-    *,
-    style: TextStyle,
-) -> list[TextColumn]:
-    """Return the columns of a ranking with those of measurements and expectations."""
-    cells = _cells(ranking, chosen, rows, others, style=style)
-    made = [*cells.values()]
-    if verified is not None:
-        after = 1 + [*cells].index("band")
-        made[after:after] = verification_cells(ranking, verified, rows, others, style=style)
-    if check is not None:
-        has_total = ranking.fitted.metric.additive
-        blank = bool(len(others)) + ranking.has_imbalance
-        verdicts = verdicts_of(check)
-        made.append(verdicts.text_column(rows.tolist(), blank, has_total=has_total))
-    return made
+    @property
+    def names_below(self) -> list[str]:
+        """Names of the lines below those of single call paths."""
+        rest = [counted(len(self.others), "other")] if len(self.others) else []
+        if not self.ranking.fitted.metric.additive:
+            return rest
+        return [*rest, *["imbalance"] * self.ranking.has_imbalance, "total"]
+
+    @cached_property
+    def columns(self) -> list[Column[RankedRows]]:
+        """Columns that text has, from left to right, without those of pairs of scales."""
+        columns = (*BEFORE_PAIRS, *AFTER_PAIRS, *further_columns(self.check, self.verified))
+        return applying(columns, RankedRows.of(self.ranking, self.rows))
+
+    def cells(self, rows: IntArray, style: TextStyle) -> dict[str, TextColumn]:
+        """Return the columns of some rows as text, by name, with cells of the lines below."""
+        columns = text_columns(self.columns, RankedRows.of(self.ranking, rows), style=style)
+        columns = with_lines_below(columns, self._cells_below(style)) | self._pair_columns(rows)
+        looks = {"NO": "bold"}
+        if self.check is not None:
+            from callpath_modeler.report.test_reports import STYLES
+
+            looks |= {status.upper(): look for status, look in STYLES.items()}
+            columns["verdict"] = columns.pop("verdict")  # It comes after pairs of scales.
+        for name in {"holds", "verdict"} & columns.keys():
+            styles = [looks.get(cell, "") for cell in columns[name].cells]
+            columns[name] = replace(columns[name], styles=styles)
+        return columns
+
+    def _cells_below(self, style: TextStyle) -> list[Mapping[str, str]]:
+        """Return the cells of `names_below`, each by name of the column."""
+        ranking, others, unit = self.ranking, self.others, self.ranking.fitted.metric.unit
+        verified, lines = self.verified, list[Mapping[str, str]]()
+        if len(others):
+            rest = ranking.of_sum(others)
+            shares = share_texts(ranking, rest.share_at_largest.tolist(), rest.share.tolist())
+            amounts = {"measured": rest.at_largest, "base": rest.at_base, "value": rest.value}
+            if verified is not None:
+                amounts["verified_value"] = np.nansum(verified.value[others], keepdims=True)
+            lines.append(
+                {
+                    **{name: style.amount(float(of[0]), unit) for name, of in amounts.items()},
+                    "model": signed_percent(float(rest.deviation[0])),
+                    "share": shares[0],
+                    **dict.fromkeys(("excess", "own_loss"), percent(float(rest.excess[0]))),
+                }
+            )
+        if not ranking.fitted.metric.additive:
+            return lines
+        imbalance, total = program_cells(ranking, style=style)
+        if ranking.has_imbalance:
+            before = ranking.imbalance_at_largest / ranking.program_at_largest
+            after = ranking.imbalance / ranking.program_total[0]
+            lines.append({**imbalance, "share": share_texts(ranking, [before], [after])[0]})
+        if verified is not None:
+            total["verified_value"] = style.amount(verified.total, unit)
+            total["holds"] = holds_text(verified.holds)
+        if self.check is not None and (program := self.check.of_call_paths().get(None)):
+            total["verdict"] = program[0].upper()
+        return [*lines, total]
+
+    def _pair_columns(self, rows: IntArray) -> dict[str, TextColumn]:
+        """Return the excess work between chosen pairs of scales."""
+        ranking, others = self.ranking, self.others
+
+        def lines(costs: Costs) -> FloatArray:
+            return (costs.inclusive if ranking.inclusive else costs.exclusive)[rows]
+
+        def below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
+            rest = [np.nansum(costs.exclusive[others], axis=0)] if len(others) else []
+            return [*rest, *[whole - costs.total] * ranking.has_imbalance, whole]
+
+        return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
+
+    def _notes(self, shown: str, culprits: Sequence[str], invocation: Invocation) -> list[str]:
+        """Return the notes below the table, given its header, and the id to show."""
+        ranking = self.ranking
+        lines = [*sum_notes(ranking), *unmodelled_notes(ranking), *absent_notes(ranking)]
+        if ranking.fitted.is_measured_only:
+            lines += value_notes(ranking)
+        elif " excess " in shown:
+            lines += excess_notes(ranking)
+        lines += pair_note(ranking, inclusive=ranking.inclusive, header=shown)
+        if " model " in shown:
+            lines.append(MODEL_NOTE)
+        if self.check is not None:
+            lines.append(verdict_note(self.check, invocation))
+        if culprits:
+            lines += _start_up_notes(ranking, invocation)
+            lines += [invocation.hint("show", mark) for mark in culprits]
+        return lines
 
 
 def context(ranking: Ranking) -> str:
@@ -245,118 +301,6 @@ def remainder(ranking: Ranking, rows: IntArray) -> IntArray:
     is_other = ranking.is_ranked.copy()
     is_other[rows] = False
     return np.flatnonzero(is_other)
-
-
-def lines_below(ranking: Ranking, others: IntArray) -> list[str]:
-    """Return the names of the lines below those of single call paths."""
-    rest = [counted(len(others), "other")] if len(others) else []
-    if not ranking.fitted.metric.additive:
-        return rest
-    return [*rest, *["imbalance"] * ranking.has_imbalance, "total"]
-
-
-def ranking_cells(
-    ranking: Ranking, rows: IntArray, others: IntArray, *, style: TextStyle
-) -> dict[str, TextColumn]:
-    """Return the columns of a ranking as text, by name.
-
-    Parameters
-    ----------
-    ranking : the ranking
-    rows : rows with their own lines
-    others : rows that share a line; its cells come after those of `rows`, then those of the
-        imbalance, if there is one, and of the total
-    style : width, length of names, and characters of text
-
-    Returns
-    -------
-    dict
-        The columns of `BEFORE_PAIRS` and `AFTER_PAIRS` that apply, from left to right, and those of
-        pairs of scales.
-    """
-    return _cells(ranking, _applying(ranking, rows), rows, others, style=style)
-
-
-def _cells(
-    ranking: Ranking,
-    chosen: Sequence[Column[RankedRows]],
-    rows: IntArray,
-    others: IntArray,
-    *,
-    style: TextStyle,
-) -> dict[str, TextColumn]:
-    columns = text_columns(chosen, RankedRows.of(ranking, rows), style=style)
-    columns = with_lines_below(columns, _cells_below(ranking, others, style=style))
-    return columns | _pair_columns(ranking, rows, others)
-
-
-def _cells_below(
-    ranking: Ranking, others: IntArray, *, style: TextStyle
-) -> list[Mapping[str, str]]:
-    """Return the cells of `lines_below`, each by name of the column."""
-    lines: list[Mapping[str, str]] = []
-    if len(others):
-        rest, unit = ranking.of_sum(others), ranking.fitted.metric.unit
-        excess = percent(float(rest.excess[0]))
-        lines.append(
-            {
-                "measured": style.amount(float(rest.at_largest[0]), unit),
-                "base": style.amount(float(rest.at_base[0]), unit),
-                "value": style.amount(float(rest.value[0]), unit),
-                "model": signed_percent(float(rest.deviation[0])),
-                "share": share_texts(ranking, rest.share_at_largest.tolist(), rest.share.tolist())[
-                    0
-                ],
-                **dict.fromkeys(("excess", "own_loss"), excess),
-            }
-        )
-    if not ranking.fitted.metric.additive:
-        return lines
-    imbalance, total = program_cells(ranking, style=style)
-    if ranking.has_imbalance:
-        before = ranking.imbalance_at_largest / ranking.program_at_largest
-        after = ranking.imbalance / ranking.program_total[0]
-        lines.append({**imbalance, "share": share_texts(ranking, [before], [after])[0]})
-    return [*lines, total]
-
-
-def _pair_columns(ranking: Ranking, rows: IntArray, others: IntArray) -> dict[str, TextColumn]:
-    """Return the excess work between chosen pairs of scales."""
-
-    def lines(costs: Costs) -> FloatArray:
-        return (costs.inclusive if ranking.inclusive else costs.exclusive)[rows]
-
-    def below(costs: Costs, whole: FloatArray) -> list[FloatArray]:
-        rest = [np.nansum(costs.exclusive[others], axis=0)] if len(others) else []
-        return [*rest, *[whole - costs.total] * ranking.has_imbalance, whole]
-
-    return pair_text_columns(ranking, lines, below, without_last=ranking.is_comparison)
-
-
-def _footer(
-    ranking: Ranking,
-    shown: str,
-    culprits: Sequence[str],
-    invocation: Invocation,
-    check: Check | None,
-) -> list[str]:
-    """Return the notes below the table, given its header, the id to show, and the command lines."""
-    lines = ["", *sum_notes(ranking)]
-    lines += [*unmodelled_notes(ranking), *absent_notes(ranking)]
-    fitted = ranking.fitted
-    if fitted.is_measured_only:
-        lines += value_notes(ranking)
-    elif " excess " in shown:
-        lines += excess_notes(ranking)
-    lines += pair_note(ranking, inclusive=ranking.inclusive, header=shown)
-    if " model " in shown:
-        lines.append(MODEL_NOTE)
-    if check is not None:
-        lines.append(verdict_note(check, invocation))
-    if culprits:
-        lines += _start_up_notes(ranking, invocation)
-        lines += [invocation.hint("show", mark) for mark in culprits]
-    return lines
 
 
 def _start_up_notes(ranking: Ranking, invocation: Invocation) -> list[str]:

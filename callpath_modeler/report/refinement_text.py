@@ -26,8 +26,6 @@ from callpath_modeler.report.ranking_text import context, distinct_names
 from callpath_modeler.report.table_formats import (
     Cell,
     Table,
-    json_number,
-    known_or_none,
     provenance,
 )
 from callpath_modeler.units import counted, factor_text, parameter_value, percent, quantity
@@ -239,7 +237,7 @@ def refinement_table(found: Refinement, findings: Sequence[Finding]) -> Table:
             "visits": None,
             "visits_at_most": None,
             "time_per_visit": None,
-            "share_at_largest": known_or_none(float(found.ranking.share_at_largest[path.row])),
+            "share_at_largest": float(found.ranking.share_at_largest[path.row]),
             "share_at_target": path.share,
             "share_at_target_high": None,
         }
@@ -253,11 +251,11 @@ def refinement_table(found: Refinement, findings: Sequence[Finding]) -> Table:
             "linker_name": each.region.mangled,
             "reason": kept_reason(each) or None,
             "visits": each.visits,
-            "visits_at_most": known_or_none(each.most_visits),
+            "visits_at_most": each.most_visits,
             "time_per_visit": each.per_visit,
             "share_at_largest": each.share,
             "share_at_target": each.share_at_target,
-            "share_at_target_high": known_or_none(each.share_at_most),
+            "share_at_target_high": each.share_at_most,
         }
         for each in found.small
     ]
@@ -271,8 +269,8 @@ def refinement_table(found: Refinement, findings: Sequence[Finding]) -> Table:
         "run_time": found.run_time,
         "visits": {"before": found.visits, "after": found.visits_after},
         "visits_at_most": {
-            "before": json_number(found.most_visits),
-            "after": json_number(found.most_visits_after),
+            "before": found.most_visits,
+            "after": found.most_visits_after,
         },
     }
     return Table(columns, {"time_per_visit": unit}, header)

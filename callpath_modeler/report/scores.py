@@ -21,10 +21,10 @@ from callpath_modeler.report.columns import (
     marks_cells,
 )
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, table
+from callpath_modeler.report.ranking_columns import holds_text
 from callpath_modeler.report.table_formats import (
     Column,
     Table,
-    json_number,
     shown_columns,
     table_of,
     text_table_of,
@@ -174,7 +174,7 @@ def path_columns(
         Column("high", high, unit=unit),
         Column("measured", measured, "measured", unit=unit, text=amounts(measured), place=1),
         Column("error", [*map(float, of_rows("error"))], "error", signed_percent, droppable=1),
-        Column("holds", holds, "holds", _holds_text, right=False, styles=doubts),
+        Column("holds", holds, "holds", holds_text, right=False, styles=doubts),
         Column("trust", marks_cells(of_rows("trust")), "trust", mark_text, droppable=1),
         Column("model", [of.models[at] for of, at in zip(made, found_at, strict=True)]),
         Column("method", [each.method for each in made]),
@@ -182,10 +182,6 @@ def path_columns(
         Column("predicted_at", [each.time for each in made]),
         Column("measured_at", [case.outcome.time for case, _ in rows]),
     ]
-
-
-def _holds_text(holds: bool) -> str:
-    return "yes" if holds else "NO"
 
 
 def score_rows(found: Scoreboard) -> list[tuple[ScoredPrediction, int]]:
@@ -231,7 +227,7 @@ def scores_table(found: Scoreboard, top: int | None = None) -> Table:
             "marks": each.marks,
             "predictions": each.predictions,
             "held": each.held,
-            "median_error": json_number(each.error),
+            "median_error": each.error,
         }
         for each in found.marks
     ]
@@ -258,7 +254,7 @@ def scores_text_tables(found: Scoreboard, top: int | None, style: TextStyle) -> 
 
 def _total_json(case: ScoredPrediction) -> dict[str, object]:
     made = case.prediction
-    value, low, high = (json_number(each) for each in made.total)
+    value, low, high = made.total
     return {
         "parameter": made.parameter,
         "target": made.scale,
@@ -268,8 +264,8 @@ def _total_json(case: ScoredPrediction) -> dict[str, object]:
         "predicted": value,
         "low": low,
         "high": high,
-        "measured": json_number(case.total),
-        "error": json_number(case.total_error),
+        "measured": case.total,
+        "error": case.total_error,
         "holds": case.total_holds,
         "callpaths": len(case.holds),
         "callpaths_held": int(case.holds.sum()),

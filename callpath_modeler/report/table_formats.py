@@ -175,7 +175,8 @@ def to_json(table: Table) -> str:
 
 def json_pieces(table: Table) -> Iterator[str]:
     """Yield the text of a table block by block, as `to_json` returns it."""
-    document = {"schema": SCHEMA, **table.header, "units": dict(table.units), "rows": []}
+    header = _in_json(table.header)
+    document = {"schema": SCHEMA, **header, "units": dict(table.units), "rows": []}
     text = json_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     if not len(table):
         yield f"{text}\n"
@@ -277,25 +278,20 @@ def _plain(cell: Cell) -> str | float:
 
 def _records(columns: Mapping[str, Sequence[Cell]]) -> Iterator[dict[str, Cell]]:
     plain = (
-        [json_number(cell) if isinstance(cell, float) else cell for cell in cells]
+        [_in_json(cell) if isinstance(cell, float) else cell for cell in cells]
         for cells in columns.values()
     )
     for row in zip(*plain, strict=True):
         yield dict(zip(columns, row, strict=True))
 
 
-def known_or_none(value: float) -> float | None:
-    """Return a number as a cell; None = it is not known (NaN)."""
-    return None if math.isnan(value) else value
-
-
-def json_number(value: float) -> float | str | None:
-    """Return a number that JSON can hold: NaN becomes null, infinity becomes the text ``inf``."""
-    if math.isfinite(value):
-        return value
-    if math.isnan(value):
-        return None
-    return "inf" if value > 0 else "-inf"
+def _in_json(value: Any) -> Any:
+    """Return a value that JSON can hold: null in place of NaN, the text ``inf`` for infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, Mapping):
+        return {name: _in_json(each) for name, each in value.items()}
+    return [*map(_in_json, value)] if isinstance(value, list | tuple) else value
 
 
 def definitions_json(experiment: Experiment) -> dict[str, object]:
@@ -304,16 +300,21 @@ def definitions_json(experiment: Experiment) -> dict[str, object]:
     return {"definitions": defined} if defined else {}
 
 
+def parameters_json(experiment: Experiment) -> list[dict[str, object]]:
+    """Return the JSON field of the varying parameters."""
+    return [
+        {"name": each.name, "values": list(each.values), "from": each.origin}
+        for each in experiment.parameters
+    ]
+
+
 def provenance(experiment: Experiment, findings: Sequence[Finding]) -> dict[str, object]:
     """Return the JSON fields that describe the origin of the numbers."""
     return {
         "experiment": experiment.name,
         "locations": str(experiment.reduction),
         "scaling": str(experiment.scaling),
-        "parameters": [
-            {"name": p.name, "values": list(p.values), "from": p.origin}
-            for p in experiment.parameters
-        ],
+        "parameters": parameters_json(experiment),
         "inputs": [
             {"path": run.source, "parameters": dict(run.parameters), "repetition": run.repetition}
             for run in experiment.runs

@@ -12,7 +12,7 @@ from rich.text import Text
 from callpath_modeler.analysis.expectations.check_result import Crossing
 from callpath_modeler.report.layout import GAP, TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED
-from callpath_modeler.report.table_formats import Cell, Table, json_number, provenance
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import (
     as_option,
     counted,
@@ -454,7 +454,7 @@ def header_of(found: Verification) -> dict[str, object]:
         else {
             "experiment": stakes.name,
             "at": dict(stakes.at),
-            "total": json_number(stakes.total),
+            "total": stakes.total,
             "collectives": dict(stakes.seconds),
             "unit": stakes.unit,
         },

@@ -68,7 +68,7 @@ from callpath_modeler.report.page.markup import (
     tag,
 )
 from callpath_modeler.report.page.trees import ranking_rows, ranking_section, tree_section
-from callpath_modeler.report.ranking_text import context, remainder
+from callpath_modeler.report.ranking_text import ShownRanking, context
 from callpath_modeler.studies.comparison import Compared
 from callpath_modeler.studies.question import FURTHER
 from callpath_modeler.studies.study import Study
@@ -481,7 +481,7 @@ def _(ranking: Ranking) -> Html:
         return told
     names = CallPathLinks(fitted.experiment.tree, _NOWHERE)
     charts = [spark(sketch_of(ranking, int(row), _SPARK)) for row in rows]
-    return joined(told, ranking_rows(ranking, names, rows, remainder(ranking, rows), charts))
+    return joined(told, ranking_rows(ShownRanking(ranking, rows), names, charts))
 
 
 @_content.register

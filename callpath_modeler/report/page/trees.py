@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from callpath_modeler.analysis.answer import Answer, Ranking
 from callpath_modeler.analysis.uncertain import MARKS, PROBABLE, WITHIN, marks_text
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.tree_views import ViewKind
@@ -31,17 +32,19 @@ from callpath_modeler.report.page.markup import (
     table,
     tag,
 )
+from callpath_modeler.report.ranking_columns import RankedRows
 from callpath_modeler.report.ranking_text import (
+    ShownRanking,
     absent_notes,
     excess_notes,
-    lines_below,
-    ranking_cells,
-    remainder,
     unmodelled_notes,
     value_notes,
 )
 from callpath_modeler.report.views_text import ForecastView, value_cells
 from callpath_modeler.units import counted, percent, quantity
+
+if TYPE_CHECKING:
+    from callpath_modeler.report.table_formats import Values
 
 _LEAST = 0.001
 """Share at the largest scale or at the target from which a call path always has a row."""
@@ -66,33 +69,26 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command:
     command : the command that lists all
     """
     rows = listed_rows(ranking, first)
-    others = remainder(ranking, rows)
     notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
     if len(rows) < len(ranking.order):
         notes.append(tag("p", "all call paths: ", tag("code", command), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
-    return joined(ranking_rows(ranking, names, rows, others), *notes)
+    return joined(ranking_rows(ShownRanking(ranking, rows), names), *notes)
 
 
-def ranking_rows(
-    ranking: Ranking,
-    names: CallPathLinks,
-    rows: IntArray,
-    others: IntArray,
-    charts: Sequence[Html] = (),
-) -> Html:
+def ranking_rows(shown: ShownRanking, names: CallPathLinks, charts: Sequence[Html] = ()) -> Html:
     """Return a table of call paths, with a row for all others and the total.
 
     Parameters
     ----------
-    ranking : the ranking
+    shown : the call paths
     names : names of call paths
-    rows, others : call paths with their own rows, and call paths that share one
-    charts : one for each of `rows`, or empty
+    charts : one for each call path, or empty
     """
-    columns = ranking_cells(ranking, rows, others, style=DEFAULT_STYLE)
-    numbers, blank = _numbers(ranking, rows), [float("nan")] * len(rows)
+    rows = shown.rows
+    columns = shown.cells(rows, DEFAULT_STYLE)
+    numbers, blank = _numbers(shown), [float("nan")] * len(rows)
     heads = [_head(name, column) for name, column in columns.items()]
     heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
     body = []
@@ -105,7 +101,7 @@ def ranking_rows(
         body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
     foot = [
         _last(columns, len(rows) + k, text, is_charted=bool(charts))
-        for k, text in enumerate(lines_below(ranking, others))
+        for k, text in enumerate(shown.names_below)
     ]
     return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
 
@@ -119,36 +115,25 @@ def listed_rows(ranking: Ranking, first: int) -> IntArray:
     return listed
 
 
-def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
+def _numbers(shown: ShownRanking) -> dict[str, list[Any]]:
     """Return the sort keys of columns; bands by upper limit, growths by speed."""
-    excess = ranking.excess.inclusive if ranking.inclusive else ranking.excess.exclusive
-    leader = ranking.leader[rows]
-    growth = np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1)
-    columns: dict[str, FloatArray] = {
-        "rank": ranking.places.astype(np.float64),
-        "base": ranking.at_base,
-        "loss": ranking.excess.inclusive,
-        "own_loss": ranking.excess.exclusive,
-        "measured": ranking.at_largest,
-        "value": ranking.value,
-        "band": ranking.high,
-        "model": ranking.deviation,
-        "maximum": ranking.maxima_at_largest[0],
-        "imbalance": ranking.maxima_at_largest[1],
-        "share": ranking.share,
-        "excess": excess,
-        "trust": ranking.trust.astype(np.float64),
-    }
-    of_pairs = {}
+    ranking, rows = shown.ranking, shown.rows
+    of, leader = RankedRows.of(ranking, rows), ranking.leader[rows]
+    costs = {ENSEMBLE: (ranking.ensemble.costs, 0)}
     if ranking.losses is not None:
         count = len(ranking.losses.pairs)
-        of_pairs = {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
-        of_pairs[ENSEMBLE] = (ranking.ensemble.costs, 0)
-    for name, (costs, column) in of_pairs.items():
-        values = costs.inclusive if ranking.inclusive else costs.exclusive
-        columns[name] = values[:, column]
-    numbers = {name: values[rows].tolist() for name, values in columns.items()}
-    return {**numbers, "growth": growth.tolist()}
+        costs |= {f"pair{k}": (ranking.losses.excess, k) for k in range(count)}
+    columns: dict[str, Values] = {
+        **{each.name or each.key: each.values(of) for each in shown.columns},
+        **{
+            name: (each.inclusive if ranking.inclusive else each.exclusive)[rows, column]
+            for name, (each, column) in costs.items()
+        },
+        "band": of.main.high,
+        "model": of.main.deviation,
+        "growth": np.where(leader >= 0, ranking.fitted.models.growth_rank()[leader], -1),
+    }
+    return {name: [*values] for name, values in columns.items()}
 
 
 def _head(name: str, column: TextColumn) -> Html:

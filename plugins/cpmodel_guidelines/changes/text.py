@@ -10,7 +10,7 @@ from rich.text import Text
 
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED
-from callpath_modeler.report.table_formats import Cell, Table, json_number
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import as_option, counted, percent, setting_text, signed_percent
 from cpmodel_guidelines.answer import Judged, Verification
 from cpmodel_guidelines.changes.comparison import (
@@ -325,6 +325,5 @@ def _function(changes: CampaignChange, of: FunctionChange) -> dict[str, object]:
         "settings": len(of.rows),
         "slower": int(times.larger[rows].sum()),
         "faster": int(times.smaller[rows].sum()),
-        **{key: json_number(value) if isinstance(value, float) else value
-           for key, value in mean.items()},
-    }  # fmt: skip
+        **mean,
+    }

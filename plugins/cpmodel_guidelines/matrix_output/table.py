@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from callpath_modeler.report.table_formats import Cell, Table, json_number
+from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import as_option
 from cpmodel_guidelines.matrix_content import (
     Matrix,
@@ -74,7 +74,7 @@ def _nested(matrix: Matrix, count: Mapping[GuidelineKind, ViolatedShare]) -> dic
         },
         "guidelines": [
             {
-                **{key: _json(value) for key, value in _identity(matrix, row).items()
+                **{key: value for key, value in _identity(matrix, row).items()
                    if key not in {"group", "at", "predicted"}},
                 "cells": [
                     _cell(size, cell)
@@ -89,17 +89,13 @@ def _nested(matrix: Matrix, count: Mapping[GuidelineKind, ViolatedShare]) -> dic
 
 def _cell(size: float, cell: MatrixCell) -> dict[str, Cell]:
     return {
-        "value": json_number(size),
+        "value": size,
         "verdict": str(cell.verdict),
         "mark": cell.mark,
-        "factor": json_number(cell.factor),
-        "low": json_number(cell.low),
-        "high": json_number(cell.high),
-        "rate": json_number(cell.rate),
-        "probability": None if cell.probability is None else json_number(cell.probability),
+        "factor": cell.factor,
+        "low": cell.low,
+        "high": cell.high,
+        "rate": cell.rate,
+        "probability": cell.probability,
         "basis": cell.basis,
     }
-
-
-def _json(value: Cell) -> Cell:
-    return json_number(value) if isinstance(value, float) else value

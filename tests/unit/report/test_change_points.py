@@ -14,7 +14,7 @@ from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.model_tables import models_table
 from callpath_modeler.report.model_text import compared_text, model_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_csv, to_json
 from synthetic import fitted
 
@@ -29,7 +29,7 @@ def fit():
 
 def test_the_answer_and_the_table_say_from_which_scale_on_a_law_holds(fit):
     ranking = rank(fit, 32768)
-    lines = ranking_text(ranking, ranking.order, style=DEFAULT_STYLE)
+    lines = ShownRanking(ranking, ranking.order).text(DEFAULT_STYLE)
     text = "\n".join(line.plain for line in lines)
     assert "solve takes 100 % and is O(p^½) from p = 256 on." in text
     assert "O(p^½) from 256" in text

@@ -14,7 +14,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.headline import turning_notes
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.ranking_table import ranking_table
-from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_json
 from callpath_modeler.report.views_text import ForecastView
 from synthetic import fitted
@@ -40,7 +40,7 @@ def said(fit, target, *, ascii_only=False):
 
 
 def shown(ranking, width=None, *, ascii_only=False):
-    made = ranking_text(ranking, ranking.order, style=TextStyle(width=width, ascii_only=ascii_only))
+    made = ShownRanking(ranking, ranking.order).text(TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in made]
 
 

@@ -20,7 +20,7 @@ from callpath_modeler.report.model_tables import graph_pieces, models_table, val
 from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.ranking_text import ranking_text, ranking_text_table
+from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import Column, to_csv, to_json, to_markdown
 from synthetic import POINTS, experiment, fitted
 
@@ -41,9 +41,8 @@ def fit():
 
 def shown(ranking, rows=None, width=None, ascii_only=False, full_names=False):
     rows = ranking.order if rows is None else rows
-    lines = ranking_text(
-        ranking, rows, style=TextStyle(width=width, full_names=full_names, ascii_only=ascii_only)
-    )
+    style = TextStyle(width=width, full_names=full_names, ascii_only=ascii_only)
+    lines = ShownRanking(ranking, rows).text(style)
     return [line.plain for line in lines]
 
 
@@ -256,10 +255,10 @@ def test_a_column_that_is_declared_once_is_in_every_format(fit, monkeypatch):
     assert '"double": "s"' in to_json(made)
     assert repr(2 * first) in to_csv(made)
     amount = DEFAULT_STYLE.amount(2 * first, "s")
-    text = [line.plain for line in ranking_text(ranking, ranking.order, style=DEFAULT_STYLE)]
+    text = [line.plain for line in ShownRanking(ranking, ranking.order).text(DEFAULT_STYLE)]
     assert any(" twice " in line for line in text)
     assert any(amount in line for line in text)
-    people = ranking_text_table(ranking, ranking.order, DEFAULT_STYLE)
+    people = ShownRanking(ranking, ranking.order).text_table(DEFAULT_STYLE)
     for written in (to_markdown(people), to_latex(people)):
         assert "twice" in written
         assert amount in written
@@ -267,9 +266,11 @@ def test_a_column_that_is_declared_once_is_in_every_format(fit, monkeypatch):
 
 def test_markdown_and_latex_have_the_table_of_the_terminal(fit):
     ranking = rank(fit, 64)
-    lines = ranking_text(ranking, ranking.order[:2], style=DEFAULT_STYLE)
+    lines = ShownRanking(ranking, ranking.order[:2]).text(DEFAULT_STYLE)
     body = [line.plain.split() for line in lines][3:]
-    table = to_markdown(ranking_text_table(ranking, ranking.order[:2], DEFAULT_STYLE)).splitlines()
+    table = to_markdown(
+        ShownRanking(ranking, ranking.order[:2]).text_table(DEFAULT_STYLE)
+    ).splitlines()
     assert len(table) == 6  # titles, rule, two call paths, others, total
     for shown, row in zip(body, [table[0], *table[2:]], strict=False):
         assert row.replace("|", " ").replace("\\", "").split() == shown

@@ -20,7 +20,7 @@ from callpath_modeler.report.model_tables import graph
 from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.node import NodeReport
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
-from callpath_modeler.report.ranking_text import ranking_text
+from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_json
 from callpath_modeler.report.views_text import ForecastView
 from synthetic import POINTS, experiment
@@ -53,7 +53,7 @@ def fit():
 
 def text(ranking, width=None, *, ascii_only=False, top=10):
     rows = ranking.order[:top]
-    made = ranking_text(ranking, rows, style=TextStyle(width=width, ascii_only=ascii_only))
+    made = ShownRanking(ranking, rows).text(TextStyle(width=width, ascii_only=ascii_only))
     return [line.plain for line in made]
 
 
