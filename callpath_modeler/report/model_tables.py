@@ -314,6 +314,7 @@ def _graph_of_ranking(ranking: Ranking, check: Check | None) -> CallPathGraph:
         of = file_cells(columns, RankedRows.of(ranking, rows))
         of |= {name: [text or "" for text in of[name]] for name in ("growth", "model")}
         of |= {} if verdicts is None else verdicts.columns(rows.tolist())
+        ranking.fitted.give_back()
         return {name: [*map(_known_cell, cells)] for name, cells in of.items()}
 
     return CallPathGraph(ranking.fitted.experiment.tree, attributes)

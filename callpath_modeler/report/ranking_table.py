@@ -23,6 +23,7 @@ from callpath_modeler.report.columns import (
 from callpath_modeler.report.losses_text import pair_cells, pair_header
 from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.table_formats import (
+    BLOCK,
     Cell,
     RowColumns,
     Table,
@@ -105,15 +106,20 @@ def ranking_table(
     rows = all_rows(ranking) if rows is None else ranking.fitted.experiment.tree.chosen(rows)
     verdicts = None if check is None else verdicts_of(check)
 
+    # The order of the rows is not that of the store: each block would read alternatives anew.
+    growths = ranking.fitted.models.all_growth_ends() if len(rows) > BLOCK else None
+
     def cells(block: IntArray) -> dict[str, list[Cell]]:
-        of = RankedRows.of(ranking, block)
+        of = RankedRows.of(ranking, block, growths)
         columns = file_cells(BEFORE_PAIRS, of)
         columns |= pair_cells(
             ranking, lambda costs: (costs.exclusive[block], costs.inclusive[block])
         )
         columns |= file_cells(AFTER_PAIRS, of)
         columns |= {} if verdicts is None else verdicts.columns(block.tolist())
-        return columns | ({} if verified is None else verification_columns(verified, block))
+        columns |= {} if verified is None else verification_columns(verified, block)
+        ranking.fitted.give_back()
+        return columns
 
     header = answer_header(
         ranking,
