@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from callpath_modeler import modeling
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray, give_back_pages
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError, check_type
 from callpath_modeler.modeling import FitStatus, Models, Prediction, centre
@@ -353,6 +353,12 @@ class Fitted(HtmlReprMixin):
         if self.held == self.measured_at:
             return self.measured[:, point]
         return self.models.values(self.points[point : point + 1])[:, 0]
+
+    def give_back(self) -> None:
+        """Give the memory of a store back to the system, after a pass over its columns."""
+        values = self.experiment.columns[self.metric.name]
+        give_back_pages([self.measured, values.exclusive, values.imbalance])
+        self.models.give_back()
 
     def statuses(self, rows: ArrayLike) -> list[str]:
         """Return the statuses of some call paths, in lower case."""

@@ -577,4 +577,6 @@ def rank(
         bands = measured_intervals(inputs, target) or model_bands(
             fitted, target, own.value, own.added
         )
+    if isinstance(bands, ModelBands):
+        own = structs.replace(own, added=bands.added)  # the same numbers, once in memory
     return Ranking(inputs, target, costs_at(inputs, target, own.value), bands, by, inclusive, own)

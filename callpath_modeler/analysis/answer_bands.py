@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from callpath_modeler.analysis.ensemble import EnsembleExcess, Losses, ensemble_of, losses_of_pairs
 from callpath_modeler.analysis.measured import Measured, within
 from callpath_modeler.analysis.predict import most_of_call_paths
-from callpath_modeler.analysis.run_time import ImbalanceSources, maxima_at_largest
+from callpath_modeler.analysis.run_time import maxima_at_largest
 from callpath_modeler.analysis.uncertain import (
     LIMITS,
     MOST_UNREPEATED,
@@ -35,6 +35,8 @@ from callpath_modeler.profile.metric_formulas import Formula
 
 _CHUNK = 4_096
 """Rows whose bands are made before the next check for cancellation."""
+_IN_MEMORY = 32 * _CHUNK
+"""Rows after which the memory of the store is given back."""
 
 
 class ModelBands(Struct, frozen=True, eq=False):
@@ -50,6 +52,11 @@ class ModelBands(Struct, frozen=True, eq=False):
     costs: Costs
     factor: float = 1.0
     most: float = np.inf
+
+    @property
+    def added(self) -> FloatArray:
+        """Additive numbers for the bands of call paths, [call paths, columns]; zeros = no model."""
+        return self.costs.exclusive[:, :COLUMNS]
 
     @property
     def has_differences(self) -> bool:
@@ -230,10 +237,13 @@ def model_bands(
         part = slice(start, start + _CHUNK)
         some = models.take(part)
         columns[part, :COLUMNS] = addable(some, where, some.predict(where))[:, 0]
+        if start % _IN_MEMORY == 0:
+            models.give_back()
     if added is not None:
         columns[:, :COLUMNS] = added
     columns[:, COLUMNS:] = limited(models, value, times)
     columns[~modelled] = 0.0
+    models.give_back()
     found = ModelBands(Costs.of(fitted.experiment.tree, columns), fitted.band_factor)
     total = found.total(float(np.nansum(value)))
     return structs.replace(found, most=most_of_call_paths(fitted, target, total))
@@ -321,11 +331,6 @@ class AnswerInputs:
             return self.all_at_base
         modelled = np.where(self.modelled, self.all_at_base.exclusive[:, 0], np.nan)
         return Costs.of(self.fitted.experiment.tree, modelled)
-
-    @cached_property
-    def imbalance_sources(self) -> ImbalanceSources | None:
-        """Imbalance of computation at the largest scale."""
-        return ImbalanceSources.of(self.fitted)
 
     @cached_property
     def measured(self) -> Measured:

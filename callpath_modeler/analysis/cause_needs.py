@@ -14,7 +14,7 @@ from callpath_modeler.analysis.data_quality import wrapped_from
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.predict import predicted_values
 from callpath_modeler.analysis.run_time import ImbalanceSources
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -42,6 +42,9 @@ _CHUNK = 65_536
 
 _POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
 """Noise of repetitions by models: a browser asks for one call path after the other."""
+
+_LATE: WeakKeyDictionary[Fitted, _LateComputation] = WeakKeyDictionary()
+"""Late computation by models: a table asks for one block of call paths after the other."""
 
 
 class Amounts(Struct, frozen=True, eq=False):
@@ -406,28 +409,12 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     waiting = [k for k, caller in enumerate(near) if caller is not None]
     if not waiting:
         return None, source
-    line, name = fitted.line, fitted.metric.name
     callers, of_waiting = np.unique([near[k] for k in waiting], return_inverse=True)
-    # Only computation with imbalance at the largest scale makes others wait.
-    ends = tree.end[callers]
-    uneven = np.flatnonzero((sources.above > 0) & _covered(len(tree), callers, ends))
-    upto, gain = np.zeros((len(uneven) + 1, len(line.runs))), np.empty(len(uneven))
-    for start in range(0, len(uneven), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        mean, largest = line.means_and_maxima(name, uneven[part])
-        # A difference that is not known adds nothing.
-        longer = np.fmax(largest - mean, 0.0)
-        above = by_point(fitted, longer)
-        gain[part] = np.nan_to_num(above[:, -1] - above[:, 0])
-        upto[1:][part] = longer
-    np.cumsum(upto, axis=0, out=upto)
-    first, last = np.searchsorted(uneven, [callers, ends])
-    # A program with several roots may have a root without such computation.
-    most = callers.copy()
-    for k in np.flatnonzero(first < last).tolist():
-        most[k] = uneven[first[k] + np.argmax(gain[first[k] : last[k]])]
+    if fitted not in _LATE:
+        _LATE[fitted] = _LateComputation.of(fitted, sources)
+    longer, most = _LATE[fitted].below(callers, tree.end[callers])
     source[waiting] = most[of_waiting]
-    delays = (upto[last] - upto[first])[of_waiting]
+    delays = longer[of_waiting]
     cube, _, scatter, _ = _cube(fitted, delays)
     found, _ = amounts_at(fitted, cube, target)
     values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
@@ -437,12 +424,46 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     return Amounts(values, error, of_points), source
 
 
-def _covered(count: int, first: IntArray, last: IntArray) -> BoolArray:
-    """Return whether each of `count` rows is in any of some ranges of rows."""
-    change = np.zeros(count + 1, np.intp)
-    np.add.at(change, first, 1)
-    np.add.at(change, last, -1)
-    return np.cumsum(change[:-1]) > 0
+class _LateComputation(Struct, frozen=True, eq=False):
+    """Computation whose slowest process is later than the mean at the largest scale.
+
+    Attributes
+    ----------
+    rows : [m] call paths, ascending
+    upto : [m + 1, runs] cumulative sums of how much longer the slowest process computes
+    gain : [m] how much more that is at the largest scale than at the smallest
+    """
+
+    rows: IntArray
+    upto: FloatArray
+    gain: FloatArray
+
+    @classmethod
+    def of(cls, fitted: Fitted, sources: ImbalanceSources) -> _LateComputation:
+        """Return the computation of all call paths of models."""
+        line, name = fitted.line, fitted.metric.name
+        # Only computation with imbalance at the largest scale makes others wait.
+        rows = np.flatnonzero(sources.above > 0)
+        upto, gain = np.zeros((len(rows) + 1, len(line.runs))), np.empty(len(rows))
+        for start in range(0, len(rows), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            mean, largest = line.means_and_maxima(name, rows[part])
+            # A difference that is not known adds nothing.
+            longer = np.fmax(largest - mean, 0.0)
+            above = by_point(fitted, longer)
+            gain[part] = np.nan_to_num(above[:, -1] - above[:, 0])
+            upto[1:][part] = longer
+        np.cumsum(upto, axis=0, out=upto)
+        return cls(rows, upto, gain)
+
+    def below(self, callers: IntArray, ends: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return the sums over subtrees [n, runs], and the call path whose share grows most [n]."""
+        first, last = np.searchsorted(self.rows, [callers, ends])
+        # A program with several roots may have a root without such computation.
+        most = callers.copy()
+        for k in np.flatnonzero(first < last).tolist():
+            most[k] = self.rows[first[k] + np.argmax(self.gain[first[k] : last[k]])]
+        return self.upto[last] - self.upto[first], most
 
 
 def _cube(

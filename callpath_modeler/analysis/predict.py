@@ -18,7 +18,7 @@ and Grouped Time Series through Trace Minimization (JASA 114, 2019).
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.excess_work import is_summed
 from callpath_modeler.analysis.measured import sum_over
 from callpath_modeler.analysis.uncertain import Band, Total, stretched
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray, give_back_pages
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Models, Prediction
 from callpath_modeler.modeling.constants.bands import COLUMNS
@@ -248,6 +248,8 @@ def lowered(value: FloatArray, low: FloatArray, total: float) -> FloatArray:
 
 _CHUNK = 16_384
 """Predictions that are made at a time; each takes a kilobyte."""
+_AT_ONCE = 131_072
+"""Call paths whose models are in memory at a time."""
 _MANY = 20_000
 """Call paths from which on a sample shows how uncertain they are; their bands take .03 s."""
 _BLOCK = 100
@@ -305,51 +307,51 @@ def predict(fitted: Fitted, target: float) -> Predicted:
     Values are reconciled with the run time. Bands are those of the models.
     """
     own = _of_models(fitted, target)
-    value = _reconciled(fitted, target, own.value, own)
+    value = predicted_values(fitted, target, own)
     own = structs.replace(own, value=value, low=np.fmin(own.low, value))
     most = most_of_call_paths(fitted, target, own.total())
     return structs.replace(own, high=np.minimum(np.fmax(own.high, value), most), most=most)
 
 
-def predicted_values(fitted: Fitted, target: float) -> FloatArray:
-    """Return the values of `predict`, [call paths]; bands are made only if needed."""
-    values = fitted.models.values(np.array([target]))[:, 0]
-    return _reconciled(fitted, target, np.where(fitted.modelled, values, np.nan))
-
-
 def _of_models(fitted: Fitted, target: float) -> Predicted:
     """Return the predictions of the models, each of which knows its own call path alone."""
-    models, modelled, where = fitted.models, fitted.modelled, np.array([target])
-    band = _prediction(models, where)
-    ends = stretched(band.value, band.low, band.high, fitted.band_factor)
-    value, low, high = (np.where(modelled, column[:, 0], np.nan) for column in (band.value, *ends))
-    added = addable(models, where, band)[:, 0]
-    added[~modelled] = 0.0
-    columns = [getattr(models, each.name) for each in fields(models)]
-    give_back_pages(columns)
-    growth = np.where(modelled, models.growth_rank(), -1)
-    lead = np.where(modelled, models.leading_coefficient(), 0.0)
-    leader = np.where(modelled, np.arange(len(value)), -1)
-    give_back_pages(columns)
+    models, where, count = fitted.models, np.array([target]), len(fitted.models)
+    value, low, high = (np.full(count, np.nan) for _ in range(3))
+    added, lead = np.zeros((count, COLUMNS)), np.zeros(count)
+    growth = np.full(count, -1)
+    for start in range(0, count, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        its, modelled = models.take(part), fitted.modelled[part]
+        band = _prediction(its, where)
+        ends = stretched(band.value, band.low, band.high, fitted.band_factor)
+        for column, all_rows in zip((value, low, high), (band.value, *ends), strict=True):
+            column[part][modelled] = all_rows[modelled, 0]
+        added[part][modelled] = addable(its, where, band)[modelled, 0]
+        growth[part][modelled] = its.growth_rank()[modelled]
+        lead[part][modelled] = its.leading_coefficient()[modelled]
+        models.give_back()
+    leader = np.where(fitted.modelled, np.arange(count), -1)
     return Predicted(
         value, low, high, added, leader, growth, lead, models.confidence, fitted.band_factor
     )
 
 
-def _reconciled(
-    fitted: Fitted, target: float, value: FloatArray, own: Predicted | None = None
-) -> FloatArray:
-    """Return predictions that are reconciled with the run time, [call paths].
+def predicted_values(fitted: Fitted, target: float, own: Predicted | None = None) -> FloatArray:
+    """Return the values of `predict`, [call paths]; bands are made only if needed.
 
     Parameters
     ----------
     fitted, target : as for `predict`
-    value : predictions of the models
-    own : the same with their bands, if these were made
+    own : predictions of the models with their bands, if these were made
     """
     last = _RECONCILED.get(fitted)
     if last is not None and last[0] == target:
         return last[1]
+    if own is None:
+        values = fitted.models.values(np.array([target]))[:, 0]
+        value = np.where(fitted.modelled, values, np.nan)
+    else:
+        value = own.value
     usual = with_usual_bands(fitted)
     alone = exceeded_run_time(usual, target, float(np.nansum(value)))
     if alone is None:

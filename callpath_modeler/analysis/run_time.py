@@ -14,6 +14,7 @@ closer than the model and the sum (docs/explanation/accuracy.md).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import Struct
@@ -32,8 +33,8 @@ from callpath_modeler.analysis.predict import (
 from callpath_modeler.analysis.uncertain import Band, Total
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.calltree import ROOT
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.calltree import ROOT, CallTree
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
 
 
@@ -221,14 +222,19 @@ class ImbalanceSources:
 
     Attributes
     ----------
-    fitted : models of a time
+    tree : the call paths
+    metric : the time
+    parameter, largest : the parameter of the runs, and its largest value
     mean : [call paths] mean time of the processes
     ratio : [call paths] time of the slowest process over the mean
     above : [call paths] time of the slowest process beyond the mean; 0 = no computation
     upto : [call paths + 1] cumulative sums of `above`, so that sums of subtrees take constant time
     """
 
-    fitted: Fitted
+    tree: CallTree
+    metric: Metric
+    parameter: str
+    largest: float
     mean: FloatArray
     ratio: FloatArray
     above: FloatArray
@@ -240,6 +246,12 @@ class ImbalanceSources:
     @classmethod
     def of(cls, fitted: Fitted) -> ImbalanceSources | None:
         """Return the imbalance of the runs of models; None = not known, or not a time."""
+        if fitted not in _SOURCES:
+            _SOURCES[fitted] = cls._of(fitted)
+        return _SOURCES[fitted]
+
+    @classmethod
+    def _of(cls, fitted: Fitted) -> ImbalanceSources | None:
         line, tree, metric = fitted.line, fitted.experiment.tree, fitted.metric
         known = line.columns[metric.name].imbalance
         reductions = {Reduction.MAX, Reduction.MEAN}
@@ -247,13 +259,15 @@ class ImbalanceSources:
             return None
         if known is None:
             return None
-        here = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
+        largest = float(fitted.points[-1])
+        here = line.settings([fitted.parameter])[:, 0] == largest
         columns = known[:, here].astype(np.float64), line.columns[metric.name].exclusive[:, here]
         ratio, value = (statistic_of_present(each, Reduction.MEDIAN) for each in columns)
         mean = value / ratio if line.reduction is Reduction.MAX else value
         computes = np.array([region.call_class.computes for region in tree.regions])[tree.region]
         above = np.where(computes, np.nan_to_num(mean * (ratio - 1)), 0.0)
-        return cls(fitted, mean, ratio, above, np.concatenate([[0.0], np.cumsum(above)]))
+        upto = np.concatenate([[0.0], np.cumsum(above)])
+        return cls(tree, metric, fitted.parameter, largest, mean, ratio, above, upto)
 
     def caller_near(self, row: int) -> int | None:
         """Return the caller whose computation may cause the wait time of a call path.
@@ -265,7 +279,7 @@ class ImbalanceSources:
         ----------
         row : the call path that waits
         """
-        tree, upto = self.fitted.experiment.tree, self.upto
+        tree, upto = self.tree, self.upto
         wait = float(self.mean[row])
         if not (tree.regions[tree.region[row]].call_class.waits and wait > 0 and upto[-1] > 0):
             return None
@@ -299,9 +313,13 @@ class ImbalanceSources:
     def _below(self, caller: int) -> tuple[IntArray, FloatArray, FloatArray, float]:
         """Return the call paths below a caller that are late, by how much, and their sum."""
         if caller not in self._known:
-            tree, above = self.fitted.experiment.tree, self.above
-            rows = caller + np.flatnonzero(above[caller : tree.end[caller]] > 0)
+            above = self.above
+            rows = caller + np.flatnonzero(above[caller : self.tree.end[caller]] > 0)
             rows = rows[np.argsort(-above[rows], kind="stable")]
             late = above[rows]
             self._known[caller] = rows, late, self.ratio[rows], float(late.sum())
         return self._known[caller]
+
+
+_SOURCES: WeakKeyDictionary[Fitted, ImbalanceSources | None] = WeakKeyDictionary()
+"""Imbalance by models: a table asks for one block of call paths after the other."""

@@ -37,6 +37,7 @@ from callpath_modeler.arrays import (
     Int8Array,
     Int16Array,
     IntArray,
+    give_back_pages,
 )
 from callpath_modeler.modeling.constants.evidence import HARDLY, LARGEST
 from callpath_modeler.modeling.distributions import (
@@ -187,6 +188,10 @@ class ModelColumns:
         if not isinstance(wanted, slice) and wanted.size == 0:
             wanted = wanted.astype(np.intp)
         return replace(self, **{name: getattr(self, name)[wanted] for name in column_names()})
+
+    def give_back(self) -> None:
+        """Give the memory of columns in mapped files back to the system, after a pass over them."""
+        give_back_pages(getattr(self, name) for name in column_names())
 
     @property
     def axes(self) -> int:

@@ -11,7 +11,7 @@ See docs/explanation/architecture.md, 'Types, in the order of the data flow'.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, give_back_pages
 from callpath_modeler.modeling.constants.limits import (
     CACHED,
     FEW_ROWS,
@@ -157,10 +157,16 @@ class ColumnChecks:
         self._made: set[object] = set()
 
     def of_rows(self, rows: Any) -> ColumnChecks:
-        """Return the checks of some rows: row numbers, a mask, or a slice."""
-        some = {name: array[rows] for name, array in self.arrays.items()}
-        found = ColumnChecks(some, self.shapes, self.points, len(some["status"]), self.method)
-        found._made |= self._made  # what holds for all rows holds for some
+        """Return the checks of some rows, which are read column by column when they are needed.
+
+        Parameters
+        ----------
+        rows : row numbers, a mask, or a slice
+        """
+        found = object.__new__(ColumnChecks)
+        found.arrays, found.shapes = _RowsOf(self.arrays, rows), self.shapes
+        found.points, found.method = self.points, self.method
+        found._made = self._made.copy()  # what holds for all rows holds for some
         return found
 
     def require(self, names: Collection[str]) -> None:
@@ -176,6 +182,7 @@ class ColumnChecks:
         for name in COLUMNS:
             if name in needed:
                 self._once(name, partial(self._check_range, name))
+                give_back_pages([self.arrays[name]])
         for rule in rules:
             self._once(rule, partial(rule.check, self))
 
@@ -215,6 +222,25 @@ class ColumnChecks:
         missing = np.isnan(array).reshape(len(array), -1).any(axis=1)
         if (missing & self.modelled).any():
             raise ValueError(f"{name} holds a value that is NaN in a row with a model")
+
+
+class _RowsOf(Mapping[str, npt.NDArray[Any]]):
+    """Some rows of columns, each of which is read when somebody asks for it."""
+
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], rows: Any) -> None:
+        self._columns, self._rows = columns, rows
+        self._read: dict[str, npt.NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._read:
+            self._read[name] = self._columns[name][self._rows]
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +426,7 @@ class StoredModels(Models):
     """Models of a store, whose columns are checked before they are used.
 
     A column is checked as a whole when somebody asks for it. If few models are taken, only their
-    rows are checked. Copies are plain `Models`, so they have all columns.
+    rows are read and checked. Copies are plain `Models`, so they have all columns.
     """
 
     __slots__ = ("_checks", "_refused")
@@ -414,11 +440,11 @@ class StoredModels(Models):
 
     @classmethod
     def of(
-        cls, fields: Mapping[str, Any], checks: ColumnChecks, refused: Callable[[str], Exception]
+        cls, common: Mapping[str, Any], checks: ColumnChecks, refused: Callable[[str], Exception]
     ) -> StoredModels:
-        """Return models with these fields, whose columns nobody has used yet."""
+        """Return models with the fields that are no columns; nobody has used a column yet."""
         made = object.__new__(cls)
-        for name, value in {**fields, "_checks": checks, "_refused": refused}.items():
+        for name, value in {**common, "_checks": checks, "_refused": refused}.items():
             object.__setattr__(made, name, value)
         return made
 
@@ -457,10 +483,13 @@ class StoredModels(Models):
             number = int(rows.sum()) if rows.dtype == bool else rows.size
         if number * FEW_ROWS > count or not number:
             return replace(self).take(rows)
-        its = self._checks.of_rows(rows)
-        self._check(its, tuple(COLUMNS))
-        columns: dict[str, Any] = {name: its.arrays[name] for name in COLUMNS}
-        return replace(self, **columns)
+        names = [field.name for field in fields(self) if field.name not in COLUMNS]
+        common = {name: getattr(self, name) for name in names}
+        return StoredModels.of(common, self._checks.of_rows(rows), self._refused)
+
+    def give_back(self) -> None:
+        """Give the memory of columns in mapped files back to the system, after a pass over them."""
+        give_back_pages(self._checks.arrays.values())
 
     def _check(self, checks: ColumnChecks, names: Sequence[str]) -> None:
         try:
@@ -510,7 +539,7 @@ def from_arrays(
     checks = ColumnChecks(arrays, shapes, points, rows, header["method"])
     if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
         raise ValueError("confidence or correlation is not between 0 and 1")
-    fields = {
+    common = {
         "space": SearchSpace.from_header(header["space"]),
         "shapes": shapes,
         "method": str(header["method"]),
@@ -520,7 +549,7 @@ def from_arrays(
         "correlation": float(header["correlation"]),
         "odd_scale": _odd_scale(header.get("odd_scale")),
     }
-    models = StoredModels.of(fields, checks, refused or ValueError)
+    models = StoredModels.of(common, checks, refused or ValueError)
     if refused is None:
         models.require()
     return models

@@ -304,8 +304,7 @@ def imbalance_facts(
     found = None if sources is None else sources.near(row)
     if sources is None or found is None:
         return []
-    fitted = sources.fitted
-    tree, unit = fitted.experiment.tree, fitted.metric.unit
+    tree, unit = sources.tree, sources.metric.unit
 
     def name(one: int) -> str:
         return short_name(tree.name(one))
@@ -315,7 +314,7 @@ def imbalance_facts(
 
     first = zip(found.rows[:_NAMED].tolist(), found.above, found.ratio, strict=False)
     most = ", ".join(f"{name(one)} by {time(above)} (× {ratio:.3g})" for one, above, ratio in first)
-    where = f"{fitted.parameter} = {parameter_value(float(fitted.points[-1]))}"
+    where = f"{sources.parameter} = {parameter_value(sources.largest)}"
     times = found.total / found.wait
     part = f"{percent(times)} of" if times < 1 else f"{factor_text(times)} ×"
     text = (

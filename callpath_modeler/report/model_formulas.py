@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from callpath_modeler.analysis.answer import Ranking
-from callpath_modeler.arrays import IntArray
+from callpath_modeler.arrays import Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, change_point, changes_since
 from callpath_modeler.modeling.constants.hypotheses import JUST_BELOW
@@ -501,10 +501,15 @@ def model_range_texts(fitted: Fitted, rows: IntArray, *, pretty: bool = False) -
 
 def growth_ends(fitted: Fitted, rows: IntArray) -> list[tuple[Growth, ...] | None]:
     """Return the slowest and the fastest possible growth of call paths; None for rows of -1."""
+    return growths_of(fitted, rows, fitted.models.growth_ends(rows))
+
+
+def growths_of(fitted: Fitted, rows: IntArray, ends: Int64Array) -> list[tuple[Growth, ...] | None]:
+    """Return growths by their ranks, which `Models.growth_ends` returns; None for rows of -1."""
     growths = fitted.models.shapes.growths
     return [
-        tuple(growths[rank] for rank in end) if row >= 0 else None
-        for end, row in zip(fitted.models.growth_ends(rows).tolist(), rows.tolist(), strict=True)
+        tuple(growths[rank] for rank in pair) if row >= 0 else None
+        for pair, row in zip(ends.tolist(), rows.tolist(), strict=True)
     ]
 
 

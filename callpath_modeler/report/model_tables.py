@@ -317,6 +317,7 @@ def _graph_of_ranking(ranking: Ranking, check: Check | None) -> CallPathGraph:
     def attributes(rows: IntArray) -> dict[str, list[Attribute | None]]:
         of = file_cells(columns, RankedRows.of(ranking, rows))
         of |= {name: [text or "" for text in of[name]] for name in ("growth", "model")}
+        ranking.fitted.give_back()
         return {name: [*map(_known_cell, cells)] for name, cells in of.items()}
 
     return CallPathGraph(ranking.fitted.experiment.tree, attributes)

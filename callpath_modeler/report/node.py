@@ -16,6 +16,7 @@ from callpath_modeler.analysis.cause_search import find_causes
 from callpath_modeler.analysis.further_excess import LineLosses, line_losses
 from callpath_modeler.analysis.node_values import Columns, NodeAnswer, NodeValues
 from callpath_modeler.analysis.pair_forecast import ViewForecast
+from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.analysis.uncertain import Total, marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
@@ -376,7 +377,7 @@ class NodeReport(ViewNode[NodeValues]):
             what = " of the exclusive cost" if len(self.rows) > 1 else ""
             lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
         if self.alone is not None:
-            known = self.forecast.inputs.imbalance_sources
+            known = ImbalanceSources.of(self.forecast.inputs.fitted)
             told = imbalance_facts(known, self.alone, style=self.style)
             lines += [f"{word} at {text}" for word, text in told]
             lines += self._why(self.alone)

@@ -13,7 +13,7 @@ from msgspec import structs
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.laws_of_time import Driver
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import (
@@ -37,6 +37,7 @@ from callpath_modeler.report.model_formulas import (
     growth_ends,
     growth_range_texts,
     growth_texts,
+    growths_of,
 )
 from callpath_modeler.report.table_formats import Cell, Column, applying, text_columns
 from callpath_modeler.units import percent, signed_percent
@@ -321,17 +322,19 @@ class RankedRows(Nodes):
     ----------
     ranking : the ranking, which is the answer
     rows : the call paths, in order
+    growths : ranges of growths of all call paths, if they are known; see `Models.growth_ends`
     """
 
     ranking: Ranking
     rows: IntArray
+    growths: Int64Array | None
 
     @classmethod
-    def of(cls, ranking: Ranking, rows: IntArray) -> RankedRows:
+    def of(cls, ranking: Ranking, rows: IntArray, growths: Int64Array | None = None) -> RankedRows:
         """Return some call paths of a ranking."""
         own, whole = ranking.of_rows(rows)
         additive = ranking.fitted.metric.additive
-        return cls(ranking, own, whole, ranking.inclusive, additive, ranking, rows)
+        return cls(ranking, own, whole, ranking.inclusive, additive, ranking, rows, growths)
 
     @property
     def leader(self) -> IntArray:
@@ -347,7 +350,10 @@ class RankedRows(Nodes):
     @cached_property
     def ends(self) -> list[tuple[Growth, ...] | None]:
         """The slowest and the fastest probable growth of each row."""
-        return growth_ends(self.ranking.fitted, self.leader)
+        fitted, leader = self.ranking.fitted, self.leader
+        if self.growths is None:
+            return growth_ends(fitted, leader)
+        return growths_of(fitted, leader, self.growths[leader])
 
     def of_ranked(self, values: FloatArray) -> FloatArray:
         """Return the values of rows with a rank; NaN for others."""

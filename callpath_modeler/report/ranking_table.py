@@ -26,6 +26,7 @@ from callpath_modeler.report.ranking_columns import (
     further_columns,
 )
 from callpath_modeler.report.table_formats import (
+    BLOCK,
     Cell,
     RowColumns,
     Table,
@@ -107,13 +108,18 @@ def ranking_table(
     rows = all_rows(ranking) if rows is None else ranking.fitted.experiment.tree.chosen(rows)
     after = [*AFTER_PAIRS, *further_columns(check, verified)]
 
+    # The order of the rows is not that of the store: each block would read alternatives anew.
+    growths = ranking.fitted.models.all_growth_ends() if len(rows) > BLOCK else None
+
     def cells(block: IntArray) -> dict[str, list[Cell]]:
-        of = RankedRows.of(ranking, block)
+        of = RankedRows.of(ranking, block, growths)
         columns = file_cells(BEFORE_PAIRS, of)
         columns |= pair_cells(
             ranking, lambda costs: (costs.exclusive[block], costs.inclusive[block])
         )
-        return columns | file_cells(after, of)
+        columns |= file_cells(after, of)
+        ranking.fitted.give_back()
+        return columns
 
     header = answer_header(
         ranking,
