@@ -94,7 +94,8 @@ def model_text(
         lines += ["", *([*_excess(ranking, row), ""] if ranking.is_comparison else [])]
         lines += [*measured, *_dressed(other_metrics(ranking, row)), "", *beside]
         lines += [comparison_note(fitted)] if ranking.is_comparison else []
-        lines += [OVERLAP_NOTE] if ranking.is_comparison and _is_doubted(ranking, row) else []
+        is_doubted = any(bool(each[row]) for each in ranking.doubted)
+        lines += [OVERLAP_NOTE] if ranking.is_comparison and is_doubted else []
         return [*lines, scales_note(fitted)]
     if report.leader < 0:
         return [*lines, report.no_model(), "", *_dressed(report.values_facts())]
@@ -128,10 +129,6 @@ def model_text(
         "",
         *beside,
     ]
-
-
-def _is_doubted(ranking: Ranking, row: int) -> bool:
-    return any(bool(each[row]) for each in ranking.doubted)
 
 
 def other_metrics(ranking: Ranking, row: int) -> list[Fact]:

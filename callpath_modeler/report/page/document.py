@@ -275,7 +275,10 @@ def provenance_section(making: Provenance, fitted: Fitted) -> Html:
             [
                 ("command", tag("code", making.command)),
                 ("versions", versions),
-                *(("configuration", _configured(one)) for one in making.configuration),
+                *(
+                    ("configuration", joined(one.path, " · SHA-256 ", tag("code", one.sha256)))
+                    for one in making.configuration
+                ),
                 *((name, value) for name, value in settings.items()),
             ]
         ),
@@ -291,10 +294,6 @@ def _listed(space: Mapping[str, object]) -> str:
         if words:
             parts.append(f"{name.replace('_', ' ')}: {words}")
     return "; ".join(parts)
-
-
-def _configured(one: Fingerprint) -> Html:
-    return joined(one.path, " · SHA-256 ", tag("code", one.sha256))
 
 
 def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:

@@ -23,8 +23,8 @@ from callpath_modeler.report.history_text import (
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import (
-    PlotArea,
     Html,
+    PlotArea,
     cell,
     head,
     joined,

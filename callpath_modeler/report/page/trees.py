@@ -115,8 +115,7 @@ def listed_rows(ranking: Ranking, first: int) -> IntArray:
     share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
     counts = np.nan_to_num(share) >= _LEAST
     counts[:first] = True
-    listed: IntArray = ranking.order[counts][: max(first, _MOST)]
-    return listed
+    return np.asarray(ranking.order[counts][: max(first, _MOST)])
 
 
 def _numbers(ranking: Ranking, rows: IntArray) -> dict[str, list[float]]:
