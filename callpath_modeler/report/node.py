@@ -30,7 +30,7 @@ from callpath_modeler.report.cause_text import imbalance_facts
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, draw, measured_of, sketch
 from callpath_modeler.report.headline import at_text, is_lowered, target_text
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, cut, shorten
 from callpath_modeler.report.losses_text import excess_symbol, excess_texts
 from callpath_modeler.report.model_formulas import (
     NO_OTHER,
@@ -53,6 +53,8 @@ Fact = tuple[str, str]
 """A label and a text about a node; three blanks separate the cells of a series."""
 _FIRST = ("sum of", "model")
 """Labels of the facts of a model that the browser states before the others."""
+_LONGEST = 1_000
+"""Longest fact in the browser, in characters."""
 _EXCLUSIVE = "its exclusive part"
 
 
@@ -579,7 +581,8 @@ class FormulaNodeReport(NodeReport):
 def fact_text(fact: Fact) -> str:
     """Return a fact as one line of a narrow pane; commas separate the cells of a series."""
     label, text = fact
-    return f"{label}  {text.replace('   (', ' (').replace('   ', ', ')}"
+    # Call paths can be 50,000 calls deep.
+    return f"{label}  {cut(text.replace('   (', ' (').replace('   ', ', '), _LONGEST)}"
 
 
 def other_models(

@@ -31,7 +31,7 @@ from callpath_modeler.report.efficiency_text import (
 )
 from callpath_modeler.report.experiment_text import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.headline import at_text
-from callpath_modeler.report.layout import DEFAULT_STYLE, tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, cut, tied
 from callpath_modeler.report.losses_text import excess_symbol
 from callpath_modeler.report.model_formulas import formula_from_text, from_text, growth_text
 from callpath_modeler.report.model_text import CallPathReport, ExcessStep, excess_steps
@@ -41,7 +41,6 @@ from callpath_modeler.report.page.markup import (
     Html,
     PageContent,
     cell,
-    cut,
     figure,
     head,
     joined,

@@ -39,7 +39,7 @@ from callpath_modeler.report.headline import (
     takes_text,
     turning_notes,
 )
-from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle, tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle, cut, tied
 from callpath_modeler.report.losses_text import comparison_sentence
 from callpath_modeler.report.model_formulas import latex_formula, latex_name
 from callpath_modeler.report.model_text import CallPathReport
@@ -58,7 +58,6 @@ from callpath_modeler.report.page.markup import (
     PageContent,
     Provenance,
     cell,
-    cut,
     figure,
     head,
     joined,

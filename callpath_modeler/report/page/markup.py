@@ -19,7 +19,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.efficiency_text import EfficiencyView
-from callpath_modeler.report.layout import Invocation, shorten
+from callpath_modeler.report.layout import Invocation, cut, shorten
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.studies.process_profile import ProcessProfile
 from callpath_modeler.support.atomic import Fingerprint
@@ -147,12 +147,6 @@ _ROOM = 90
 """Longest call path, in characters; longer ones lose names in the middle."""
 _FULL = 600
 """Longest full call path, in characters: call chains can be 50,000 calls deep."""
-
-
-def cut(text: str, room: int = 300) -> str:
-    """Return a text of at most `room` characters; longer ones lose their middle."""
-    half = room // 2
-    return text if len(text) <= room else f"{text[:half]} … {text[-half:]}"
 
 
 def shortened(names: Sequence[str]) -> str:

@@ -15,14 +15,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.columns import MODEL_NOTE
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, cut
 from callpath_modeler.report.losses_text import ENSEMBLE, GAIN, LOSS, pair_note
 from callpath_modeler.report.outlined_view import sum_check_text, title
 from callpath_modeler.report.page.markup import (
     CallPathLinks,
     Html,
     cell,
-    cut,
     escaped,
     head,
     joined,
