@@ -276,8 +276,8 @@ class NodeReport(ViewNode[NodeValues]):
     def leader(self) -> int:
         """The contributing call path whose model grows fastest; -1 = there is no model."""
         parts = self.parts
-        if not len(parts):
-            return -1
+        if len(parts) < 2:  # the growths of all call paths take long to find
+            return int(parts[0]) if len(parts) else -1
         codes = self.forecast.inputs.growth[0].numbers[parts]
         fastest = parts[codes == codes.max()]
         return int(fastest[np.argmax(self.fitted.models.take(fastest).leading_coefficient())])
