@@ -451,8 +451,7 @@ class Ranking(Answer, RankingPlotMixin):
         # The sort is stable, so equal call paths are ordered by position.
         order = np.lexsort((*ties, -np.where(np.isnan(key), -np.inf, key)))
         has_value = ~np.isnan(self.value) if self.repetitions else self.leader >= 0
-        ranked: IntArray = order[has_value[order]]
-        return ranked
+        return np.asarray(order[has_value[order]])
 
     @property
     def _key(self) -> FloatArray:
@@ -482,11 +481,6 @@ class Ranking(Answer, RankingPlotMixin):
     def total_of(self, row: int) -> Total:
         """Return the value of a call path at the target with the ends of its band."""
         return float(self.value[row]), float(self.low[row]), float(self.high[row])
-
-    @property
-    def inclusive_at_largest(self) -> FloatArray:
-        """Measured values at the largest scale with callees, [call paths]; 0 = did not occur."""
-        return np.nan_to_num(self.inputs.at_largest.inclusive[:, 0])
 
     @cached_property
     def _labels(self) -> dict[int, str]:

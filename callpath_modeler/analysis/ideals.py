@@ -103,20 +103,14 @@ class ScalingIdeal(Ideal):
 class UnclearIdeal(Ideal):
     """No expected cost, because the kind of scaling is unclear."""
 
-    @property
-    def formula(self) -> str:
-        """The formula is not known."""
-        return "?"
+    formula = "?"
+    """The formula is not known."""
 
-    @property
-    def meaning(self) -> str:
-        """The name of the scaling."""
-        return "unclear scaling"
+    meaning = "unclear scaling"
+    """The name of the scaling."""
 
-    @property
-    def remedy(self) -> str:
-        """Options that state the kind."""
-        return _REMEDY
+    remedy = _REMEDY
+    """Options that state the kind."""
 
     def cost(self, base: float, scale: float, cost: FloatArray) -> FloatArray:
         """Return no costs."""
@@ -163,10 +157,8 @@ class GrowthIdeal(Ideal):
     function: Function
     parameter: str
 
-    @property
-    def formula(self) -> str:
-        """Formula of excess work between p and q."""
-        return _GROWN
+    formula = _GROWN
+    """Formula of excess work between p and q."""
 
     @property
     def meaning(self) -> str:
@@ -207,10 +199,8 @@ class CallPathIdeal(Ideal):
     parameter: str
     without: int = 0
 
-    @property
-    def formula(self) -> str:
-        """Formula of excess work between p and q."""
-        return _GROWN
+    formula = _GROWN
+    """Formula of excess work between p and q."""
 
     @property
     def meaning(self) -> str:
@@ -284,15 +274,11 @@ class ReferenceIdeal(Ideal):
     predict: Callable[[float], tuple[FloatArray, FloatArray] | None] | None = None
     run_time_at: Callable[[float], float] | None = None
 
-    @property
-    def formula(self) -> str:
-        """Formula of excess work at q."""
-        return "(C_q - E_q) / T_q"
+    formula = "(C_q - E_q) / T_q"
+    """Formula of excess work at q."""
 
-    @property
-    def is_relative(self) -> bool:
-        """False: the other experiment states the expected cost."""
-        return False
+    is_relative = False
+    """False: the other experiment states the expected cost."""
 
     @property
     def meaning(self) -> str:

@@ -246,7 +246,7 @@ class NodeDifferences(NodeColumns["PairForecast"]):
     @cached_property
     def change(self) -> FloatArray:
         """New minus base; a node that does not occur costs nothing; NaN = occurs in neither."""
-        return _change_of(self.base, self.new)
+        return change_of(self.base, self.new)
 
     @cached_property
     def share(self) -> FloatArray:
@@ -422,7 +422,7 @@ class PairForecast(NodeAnswer[NodeDifferences]):
     def leads(self) -> Costs:
         """New minus base, [call paths, 1]."""
         own, whole = (
-            _change_of(values[:, [_BASE]], values[:, [_NEW]])
+            change_of(values[:, [_BASE]], values[:, [_NEW]])
             for values in (self.costs.exclusive, self.costs.inclusive)
         )
         return Costs(own, whole)
@@ -511,9 +511,3 @@ def pair_forecast(inputs: PairInputs, target: float) -> PairForecast:
     predictions = differences.predictions(scale) if is_predicted else None
 
     return PairForecast(inputs, target, (own, whole), SumChanges(differences, scale, predictions))
-
-
-def _change_of(base: FloatArray, new: FloatArray) -> FloatArray:
-    # A browser of one experiment knows this module, but none of those that compare two.
-
-    return change_of(base, new)

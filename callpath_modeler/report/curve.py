@@ -67,6 +67,24 @@ class Curve:
         return value, float(self.low[at]), float(self.high[at])
 
     @property
+    def edge(self) -> float | None:
+        """The end of the data, if the target is beyond it."""
+        is_beyond = self.target is not None and self.target > self.end_of_data
+        return self.end_of_data if is_beyond else None
+
+    def points_on(self, axes: Axes) -> list[tuple[float, float]]:
+        """Return the measured points on the chart."""
+        pairs = zip(self.points.tolist(), self.measured.tolist(), strict=True)
+        return [(point, value) for point, value in pairs if axes.shows(value)]
+
+    def target_on(self, axes: Axes) -> tuple[float, float, float, float] | None:
+        """Return the target, the value there, and the ends of its band, if it is on the chart."""
+        at = self.at_target
+        if self.target is None or at is None or not axes.shows(at[0]):
+            return None
+        return self.target, *at
+
+    @property
     def ticks(self) -> list[float]:
         """Measured points and the target, those first whose labels must not give way."""
         points = self.points.tolist()
@@ -311,17 +329,15 @@ def draw(
     cells = [[" "] * width for _ in range(height)]
     _fill_band(cells, curve, scale, signs["band"])
     _draw_line(cells, curve, scale, style=style)
-    edge = scale.column(curve.end_of_data)
-    if curve.target is not None and curve.target > curve.end_of_data:
+    if curve.edge is not None:
+        edge = scale.column(curve.edge)
         for row in cells:
             if row[edge] in {" ", signs["band"]}:
                 row[edge] = signs["edge"]
-    for point, value in zip(curve.points, curve.measured, strict=True):
-        if axes.shows(value):
-            cells[scale.row(value)][scale.column(point)] = signs["point"]
-    at_target = curve.at_target
-    if curve.target is not None and at_target is not None and axes.shows(at_target[0]):
-        cells[scale.row(at_target[0])][scale.column(curve.target)] = signs["target"]
+    for point, value in curve.points_on(axes):
+        cells[scale.row(value)][scale.column(point)] = signs["point"]
+    if (at := curve.target_on(axes)) is not None:
+        cells[scale.row(at[1])][scale.column(at[0])] = signs["target"]
     lines = _with_axis(cells, scale, unit, signs, style=style)
     margin = len(lines[0]) - width
     corner, bar = ("+", "-") if style.ascii_only else ("└", "─")

@@ -22,6 +22,7 @@ from callpath_modeler.modeling import centre
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.groups import Rows
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report.curve import sketch
 from callpath_modeler.report.diff_table import VERDICTS, comparison_header
 from callpath_modeler.report.diff_text import (
     NOISE_UNKNOWN,
@@ -33,7 +34,7 @@ from callpath_modeler.report.diff_text import (
 )
 from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.losses_text import GAIN, LOSS
-from callpath_modeler.report.node import ViewNode, formula_lines
+from callpath_modeler.report.node import ViewNode, fact_text, formula_lines
 from callpath_modeler.report.outlined_view import (
     ViewOfForecast,
     node_columns,
@@ -367,9 +368,16 @@ class DifferenceReport(ViewNode[NodeDifferences]):
             if fitted is None or not len(self._parts(fitted, side)):
                 continue
             rows = side.own_rows()[self.rows]
-            drawn = self.drawn(
-                fitted, rows[rows >= 0], self.forecast.target, room=room, height=each - 3
+            at_target = (np.nan,) * 3
+            curve = sketch(
+                fitted,
+                rows[rows >= 0],
+                self.forecast.target,
+                at_target,
+                measured=False,
+                count=2 * room,
             )
+            drawn = self.drawn(curve, fitted, room=room, height=each - 3)
             lines += [name, *drawn] if drawn else []
         return lines
 
@@ -401,7 +409,7 @@ class DifferenceReport(ViewNode[NodeDifferences]):
                 for name, label in (("base", causes.base), ("new", causes.new))
                 if label != NOTHING
             ]
-        return [*lines, *self.surroundings(self.forecast.decides)]
+        return [*lines, *map(fact_text, self.surroundings(self.forecast.decides))]
 
     def _measured(self, name: str, side: AlignedExperiment) -> str:
         """Return the measured values of one experiment; "" without any."""
@@ -410,7 +418,7 @@ class DifferenceReport(ViewNode[NodeDifferences]):
         if pair.has_unknown_scale or np.isnan(values).all():
             return ""
         texts = self.series(side.points, values.tolist(), pair.metric.unit)
-        return f"{name} measured at {pair.parameter} = {texts}"
+        return fact_text((f"{name} measured", f"{pair.parameter} = {texts}"))
 
     @property
     def has_losing_line(self) -> bool:

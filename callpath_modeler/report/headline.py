@@ -318,11 +318,6 @@ def off_by(answer: Answer) -> str:
     run_time = answer.run_time
     if run_time is not None and run_time.repetitions:
         return _off(answer.predicted_run_time, run_time.total[0])
-    return total_off_by(answer)
-
-
-def total_off_by(answer: Answer) -> str:
-    """Return the error of the models in total, over the call paths with a model: ``+13 %``."""
     return _off(answer.predicted_total, answer.modelled_total)
 
 

@@ -342,6 +342,12 @@ def chain_text(names: Sequence[str], room: int, ellipsis: str = "…") -> str:
     return next(fitting, "") or shorten([last], room, ellipsis)
 
 
+def cut(text: str, room: int = 300) -> str:
+    """Return a text of about `room` characters at most; longer ones lose their middle."""
+    half = room // 2
+    return text if len(text) <= room else f"{text[:half]} … {text[-half:]}"
+
+
 def shorten(names: Sequence[str], space: int | None, ellipsis: str = "…") -> str:
     """Join names by ``/``; drop names from the middle if the text is wider than `space`.
 

@@ -469,13 +469,8 @@ def growth_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> l
     return [text if row >= 0 else "" for text, row in zip(texts, leader.tolist(), strict=True)]
 
 
-def growth_range_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the growth of a ranked value; a range if the data leave it open."""
-    return growth_range_texts(ranking, np.array([row]), pretty=pretty)[0]
-
-
 def growth_range_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Return the growth of each ranked value, as `growth_range_text` does."""
+    """Return the growth of each ranked value; a range if the data leave it open."""
     return model_range_texts(ranking.fitted, ranking.leader[rows], pretty=pretty)
 
 
@@ -513,13 +508,8 @@ def growths_of(fitted: Fitted, rows: IntArray, ends: Int64Array) -> list[tuple[G
     ]
 
 
-def formula_text(ranking: Ranking, row: int, *, pretty: bool = False) -> str:
-    """Return the model of a ranked value: of the call path, or the sum over its subtree, or ""."""
-    return formula_texts(ranking, np.array([row]), pretty=pretty)[0]
-
-
 def formula_texts(ranking: Ranking, rows: IntArray, *, pretty: bool = False) -> list[str]:
-    """Return the models of ranked values, each as `formula_text` does."""
+    """Return the models of ranked values: of the call path, or the sum over its subtree, or ""."""
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     models, name, leader = fitted.models, fitted.parameter, ranking.leader[rows].tolist()
     if ranking.inclusive:

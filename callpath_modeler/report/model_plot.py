@@ -26,7 +26,7 @@ from callpath_modeler.report.curve import Axes as Range
 from callpath_modeler.report.curve import Curve, curve_of, repetitions_of, spaced, value_ticks
 from callpath_modeler.report.layout import shorten
 from callpath_modeler.report.model_formulas import model_range_texts
-from callpath_modeler.report.model_text import rows_of
+from callpath_modeler.report.model_text import CallPathReport
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.units import parameter_value, percent, quantity, setting_text
 
@@ -241,7 +241,7 @@ class ModelPlot:
         return cls._made(
             ranking.fitted,
             row,
-            rows_of(ranking, row),
+            CallPathReport.of(ranking, row).rows.astype(np.intp),
             ranking.target,
             leader=int(ranking.leader[row]),
             linear=linear,

@@ -1,4 +1,4 @@
-"""Nodes of a view: call paths, neighbours, model, chart, alternatives, values."""
+"""Facts of a node of a view: value, model, chart, alternatives, neighbours, source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.analysis.uncertain import Total, marks_text
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling import FitStatus
+from callpath_modeler.modeling import FitStatus, summarise
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
 from callpath_modeler.profile.groups import Costs, Rows, outermost
@@ -29,24 +29,34 @@ from callpath_modeler.profile.schema import Region
 from callpath_modeler.profile.tree_views import View, ViewKind
 from callpath_modeler.report.cause_text import imbalance_facts
 from callpath_modeler.report.columns import amount_text
-from callpath_modeler.report.curve import draw, measured_of, sketch
-from callpath_modeler.report.headline import target_text
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten
+from callpath_modeler.report.curve import Curve, draw, measured_of, sketch
+from callpath_modeler.report.headline import at_text, is_lowered, target_text
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, cut, shorten
 from callpath_modeler.report.losses_text import excess_symbol, excess_texts
 from callpath_modeler.report.model_formulas import (
     NO_OTHER,
+    compared_text,
     formula_from_text,
     hypotheses,
+    law_text,
     model_range_texts,
 )
-from callpath_modeler.report.model_text import imbalance_cells, imbalances
-from callpath_modeler.units import counted, parameter_value, percent, signed_percent
+from callpath_modeler.units import counted, parameter_value, percent, setting_text, signed_percent
 
 _TITLE = 100
 """Width of a call path, in cells."""
-_NEIGHBOURS = 4
+_NEIGHBOURS = 6
 _CHAIN = 200
 """Largest number of names of a folded chain that are listed."""
+
+
+Fact = tuple[str, str]
+"""A label and a text about a node; three blanks separate the cells of a series."""
+_FIRST = ("sum of", "model")
+"""Labels of the facts of a model that the browser states before the others."""
+_LONGEST = 1_000
+"""Longest fact in the browser, in characters."""
+_EXCLUSIVE = "its exclusive part"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +148,7 @@ class ViewNode(Generic[Columns]):
             names[_CHAIN // 2 : -(_CHAIN // 2)] = [f"… ({left_out}) …"]
         return [f"folded chain: {' > '.join(names)}"]
 
-    def sites(self) -> list[str]:
+    def sites(self) -> list[Fact]:
         """Return the file and the line of the call, if all call paths have the same."""
         tree, rows = self.view.tree, self.own_rows
         callers, lines = tree.parent[rows], tree.site[rows]
@@ -149,98 +159,113 @@ class ViewNode(Generic[Columns]):
         if len(files) != 1:
             return []
         (file,), line = files, int(lines[0])
-        return [] if line == NO_LINE else [f"call at {printable(file) or '<unknown file>'}:{line}"]
+        where = f"{printable(file) or '<unknown file>'}:{line}"
+        return [] if line == NO_LINE else [("call at", where)]
 
-    def places(self) -> list[str]:
-        """Return the files and lines of the first functions of the node."""
-        places = {_place(region) for region in self.regions[:_NEIGHBOURS]} - {""}
-        return [f"source {place}" for place in sorted(places)]
+    def places(self) -> list[Fact]:
+        """Return the places of the first functions of the node in the source code."""
+        places = {origin(region) for region in self.regions[:_NEIGHBOURS]} - {""}
+        return [("source", place) for place in sorted(places)]
 
-    def surroundings(self, costs: Costs, note: str = "") -> list[str]:
-        """Return the neighbours with their parts of `costs`, and the places in the source.
+    def surroundings(self, costs: Costs, *, note: str = "") -> list[Fact]:
+        """Return the callers and callees with their parts of the node, and the source code.
 
         Parameters
         ----------
-        costs : one column
-        note : what the parts are of, if there are any
+        costs : one column of sizes
+        note : what the parts are of; "" = of the value
         """
         callers, callees = self.neighbours(costs)
-        note *= "%" in callees
-        return [f"called by {callers}", f"calls {callees}{note}", *self.sites(), *self.places()]
+        of = note * ("%" in callees)
+        return [("called by", callers), ("calls", f"{callees}{of}"), *self.sites(), *self.places()]
 
     def series(self, points: FloatArray, values: Iterable[float], unit: str) -> str:
-        """Return values at points as text: ``8: 1.2 s, 16: 1.3 s``."""
+        """Return values at points as cells: ``8: 1.2 s   16: 1.3 s``."""
         pairs = zip(points.tolist(), values, strict=True)
-        return ", ".join(f"{parameter_value(p)}: {self.style.amount(v, unit)}" for p, v in pairs)
+        return "   ".join(f"{parameter_value(p)}: {self.style.amount(v, unit)}" for p, v in pairs)
 
-    def drawn(
-        self,
-        fitted: Fitted,
-        rows: Rows,
-        target: float,
-        *,
-        room: int,
-        height: int,
-        at_target: Total = (np.nan,) * 3,
-        measured: bool = False,
-    ) -> list[str]:
-        """Return a chart of some call paths.
+    def drawn(self, curve: Curve, fitted: Fitted, *, room: int, height: int) -> list[str]:
+        """Return the lines of a chart; `room` and `height` are the size of its area, in cells."""
+        unit, name = fitted.metric.unit, fitted.parameter
+        return draw(curve, unit, parameter=name, width=room, height=height, style=self.style)
 
-        Parameters
-        ----------
-        fitted, rows, target, at_target, measured : as for `sketch`
-        room, height : size of the plotting area, in terminal cells
-        """
-        curve = sketch(fitted, rows, target, at_target, measured=measured, count=2 * room)
-        unit, name, style = fitted.metric.unit, fitted.parameter, self.style
-        return draw(curve, unit, parameter=name, width=room, height=height, style=style)
+    @property
+    def has_parts(self) -> bool:
+        """Whether values add up, so that callees have parts of their caller."""
+        return True
 
     def neighbours(self, costs: Costs) -> tuple[str, str]:
-        """Return the callers and the callees of the call paths, each with its part of `costs`."""
+        """Return the callers and the callees of the call paths, the costliest first.
+
+        Callees have their parts of the node's inclusive value, and so have several callers.
+        Without values that add up, there are no parts.
+        """
         tree, rows = self.view.tree, self.own_rows
-        value = costs.inclusive[:, 0]
-        called = tree.parent[rows] != ROOT
+        value = np.nan_to_num(costs.inclusive[:, 0], posinf=1.0)
+        whole = value[rows[outermost(tree, rows)]].sum() if self.has_parts else np.nan
         is_caller = np.zeros(len(tree) + 1, bool)  # the last entry stands for callers of roots
         is_caller[rows] = True
         below = np.flatnonzero(is_caller[tree.parent])
-        callers = tree.parent[rows[called]]
-        return _named(tree, callers, value[rows[called]]), _named(tree, below, value[below])
+        called = rows[tree.parent[rows] != ROOT]
+        callers = _named(tree, tree.parent[called], value[called], whole, least=2)
+        return callers, _named(tree, below, value[below], whole, least=1)
 
 
-def _named(tree: CallTree, rows: NDArray[np.integer], values: FloatArray) -> str:
-    """Return the names of functions, the costliest first, with their shares."""
-    regions = tree.region[rows]
-    finite = np.nan_to_num(values, posinf=1.0)
-    cost = np.bincount(regions, weights=finite, minlength=len(tree.regions))
-    present = np.flatnonzero(np.bincount(regions, minlength=len(tree.regions)))
-    order = present[np.argsort(-cost[present], kind="stable")]
-    whole = cost.sum()
+def _named(
+    tree: CallTree, rows: NDArray[np.integer], values: FloatArray, whole: float, *, least: int
+) -> str:
+    """Return the names of functions with their parts, where there are at least `least`."""
+    regions, first, group = np.unique(tree.region[rows], return_index=True, return_inverse=True)
+    cost = np.bincount(group, weights=values, minlength=len(regions))
     named = []
-    for region in order[:_NEIGHBOURS].tolist():
-        name = short_name(tree.regions[region].name)
-        shown = whole > 0 and len(order) > 1
-        named.append(f"{name} {percent(float(cost[region] / whole))}" if shown else name)
-    more = [f"{len(order) - _NEIGHBOURS} more"] if len(order) > _NEIGHBOURS else []
+    for place in np.lexsort((first, -cost))[:_NEIGHBOURS].tolist():
+        part = float(cost[place]) / whole if whole > 0 else 0.0
+        shown = len(regions) >= least and not np.isnan(whole)
+        name = short_name(tree.regions[regions[place]].name)
+        named.append(f"{name} ({percent(part)})" if shown else name)
+    more = [f"{len(regions) - _NEIGHBOURS} more"] if len(regions) > _NEIGHBOURS else []
     return ", ".join([*named, *more]) or "nothing"
 
 
-def _place(region: Region) -> str:
-    return f"{region.file}:{region.line}" if region.file and region.line >= 0 else ""
+def origin(region: Region) -> str:
+    """Return the paradigm and the place of a function in the source code, as far as known."""
+    place = f"{region.file}:{region.line}" if region.line >= 0 else region.file
+    return " · ".join(part for part in (region.paradigm, place) if part)
 
 
 _AXIS = 18
 """Width around the plotting area of a chart, in cells: labels and the parameter's name."""
-_NAMED = 30
-"""Width of a call path in a sentence, in cells."""
 _TERMS = 4
 """Largest number of terms of a sum of models that is written as a formula."""
+_TWO_LAWS = "The law changes between two scales; beyond them the other law holds."
+"""Status of call paths whose model has a change point."""
+_GONE = "It does not occur at the largest scale; nothing is predicted."
+"""Status of call paths that only have a model of smaller scales."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeReport(ViewNode[NodeValues]):
-    """The description of a node: its values are those of a forecast."""
+    """The facts of a node: its values are those of an answer.
+
+    `cpmodel show`, the page and the browser state them, each in its own layout.
+    """
 
     forecast: Answer
+
+    @property
+    def fitted(self) -> Fitted:
+        """The models."""
+        return self.forecast.fitted
+
+    @property
+    def pretty(self) -> bool:
+        """Whether formulas have characters beyond ASCII."""
+        return not self.style.ascii_only
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether values add up, so that callees have parts of their caller."""
+        return self.fitted.metric.additive
 
     @cached_property
     def parts(self) -> Rows:
@@ -248,54 +273,189 @@ class NodeReport(ViewNode[NodeValues]):
         modelled = self.forecast.inputs.modelled[self.rows]
         return self.rows if modelled.all() else self.rows[modelled]
 
-    def model(self) -> list[str]:
-        """Return the formula and its prediction at the target."""
-        fitted, parts = self.forecast.fitted, self.parts
-        seen = self._measured()
-        if fitted.is_measured_only:
-            return seen
-        if not len(parts):
-            return [*seen, f"no model: {fitted.status(int(self.rows[0])).replace('_', ' ')}"]
-        return [*seen, *formula_lines(fitted, parts, self.style), self._predicted()]
+    @cached_property
+    def leader(self) -> int:
+        """The contributing call path whose model grows fastest; -1 = there is no model."""
+        parts = self.parts
+        if len(parts) < 2:  # the growths of all call paths take long to find
+            return int(parts[0]) if len(parts) else -1
+        codes = self.forecast.inputs.growth[0].numbers[parts]
+        fastest = parts[codes == codes.max()]
+        return int(fastest[np.argmax(self.fitted.models.take(fastest).leading_coefficient())])
+
+    # The value at the target
 
     @property
-    def _at(self) -> str:
-        return f"at {self.forecast.fitted.parameter} = {parameter_value(self.forecast.target)}"
+    def total(self) -> Total:
+        """The value at the target with the ends of its band."""
+        return float(self.main.value[0]), float(self.main.low[0]), float(self.main.high[0])
 
-    def _amount(self) -> str:
+    @property
+    def predicted(self) -> Total:
+        """The prediction at the target, also where it was run; its band then is not made."""
+        said = float(self.main.predicted[0]), np.nan, np.nan
+        return said if self.forecast.repetitions else self.total
+
+    def amount(self) -> str:
         """Return the value at the target, with its band if it has one."""
-        main, unit = self.main, self.forecast.fitted.metric.unit
-        value, low, high = (float(each[0]) for each in (main.value, main.low, main.high))
-        return amount_text(value, low, high, unit, style=self.style)
+        return amount_text(*self.total, self.fitted.metric.unit, style=self.style)
 
-    def _measured(self) -> list[str]:
+    def measured(self) -> list[str]:
         """Return the measured value at the target, if that was run."""
-        forecast, main = self.forecast, self.main
-        if not forecast.repetitions:
+        if not self.forecast.repetitions:
             return []
-        how = f"at {target_text(forecast)}"
-        if np.isnan(main.value[0]):
-            return [f"{how}: does not occur"]
-        trust = -1 if forecast.fitted.is_measured_only else int(main.trust[0])
-        sure = marks_text(trust)
-        return [f"{how}: {self._amount()}, {percent(float(main.share[0]))} {sure}".rstrip()]
+        is_absent = np.isnan(self.main.value[0])
+        said = "it did not occur" if is_absent else self.amount()
+        return [f"at {target_text(self.forecast)}: {said}"]
 
-    def _predicted(self) -> str:
-        """Return the prediction at the target, with its error if that was measured."""
-        forecast, main, unit = self.forecast, self.main, self.forecast.fitted.metric.unit
-        growth = forecast.inputs.growth_text(int(main.growth[0]), pretty=not self.style.ascii_only)
-        if len(self.parts) == 1:
-            parts, pretty = self.parts.astype(np.intp), not self.style.ascii_only
-            (growth,) = model_range_texts(forecast.fitted, parts, pretty=pretty)
-        if np.isinf(forecast.target):
-            return f"in the limit {percent(float(main.share[0]))}, {growth}"
-        if forecast.repetitions:
-            said = self.style.amount(float(main.predicted[0]), unit)
-            off = signed_percent(float(main.deviation[0]))
-            return f"{self._at}: {said} predicted, error {off}, {growth}"
-        sure = marks_text(int(main.trust[0]))
+    def prediction(self) -> str:
+        """Return the prediction at a finite target with its band, and its error if known."""
+        fitted, target, style = self.fitted, self.forecast.target, self.style
+        value, unit = self.predicted[0], fitted.metric.unit
+        amount = amount_text(*self.predicted, unit, style=style)
+        text = f"at {at_text(fitted, target)}: {amount}"
+        by_models = float(fitted.models.sum_values(self.parts, np.array([target]))[0])
+        if is_lowered(by_models, value):
+            alone = style.amount(by_models, unit)
+            text += f"; the formula gives {alone}, but all formulas together exceed the run time"
+        off = float(self.main.deviation[0])
+        if not self.forecast.repetitions or np.isnan(off):
+            return text
+        return f"{text}, error {signed_percent(off)}"
+
+    # The model
+
+    @property
+    def growth(self) -> str:
+        """The growth of the value; a range if the data leave it open; "" without a model."""
+        return model_range_texts(self.fitted, np.array([self.leader]), pretty=self.pretty)[0]
+
+    def no_model(self) -> str:
+        """Return the reason why there is no model."""
+        status = FitStatus(int(self.fitted.models.status[self.rows[0]]))
+        return f"no model: {_GONE if status.modelled else status.sentence}"
+
+    def whole_formula(self) -> list[str]:
+        """Return the model of a call path in all parameters; that along one is a slice of it."""
+        fitted, surface = self.fitted, self.fitted.surface
+        if surface is None or self.inclusive or self.alone is None:
+            return []
+        names, row = ", ".join(surface.parameters), self.alone
+        lines = [f"{fitted.metric.name}({names}) = {surface.formula(row, pretty=self.pretty)}"]
+        if fitted.of_line.size and fitted.of_line[row]:
+            at = setting_text(fitted.held)
+            lines.append(f"a separate model of the runs at {at} fits them better:")
+        return lines
+
+    def quality(self) -> list[Fact]:
+        """Return the quality of a model; of a sum, its parts."""
+        if self.leader < 0:
+            return []
+        if len(self.rows) > 1:
+            who = self.view.tree.path(self.leader) if self.leader != self.alone else _EXCLUSIVE
+            count = counted(len(self.parts), "model")
+            return [("sum of", f"{count}; fastest growing: {who}")]
+        fitted, models, row = self.fitted, self.fitted.models, int(self.rows[0])
+        status = FitStatus(int(models.status[row]))
+        laws = law_text(fitted, row, pretty=True)
+        sentence = _TWO_LAWS if laws and status is FitStatus.OUTSIDE else status.sentence
+        stands = ("status", f"{fitted.status(row)}: {sentence}")
+        if status is FitStatus.ZERO:
+            return [stands]
+        noise = models.noise[row]
+        parts = [
+            f"cross-validated error {_error(float(models.cv_error[row]))}",
+            "noise unknown: no repetitions" if np.isnan(noise) else f"noise {percent(noise, 1)}",
+            f"adjusted R^2 {models.adjusted_r2[row]:.4f}",
+            f"|1-R^2| {abs(1 - models.r2[row]):.2g}",
+            f"{int(models.used[row])} points",
+        ]
+        facts = [("quality", "   ".join(parts)), stands]
+        facts += [("laws", laws)] if laws else []
+        facts += _control(fitted, row)
+        if models.method != "classic":
+            known = hypotheses(fitted, row, self.forecast.target, style=self.style)
+            facts.append(("model", f"{known.sentence}{self.chance}"))
+        return facts
+
+    @property
+    def chance(self) -> str:
+        """The probability to be among the costliest call paths, as a clause; "" = not known."""
+        return ""
+
+    def others(self) -> list[tuple[str, str, str]]:
+        """Return the header and the rows of other models that fit, as `other_models`."""
+        if self.leader < 0 or len(self.rows) > 1:
+            return []
+        return other_models(self.fitted, self.leader, self.forecast.target, self.style)
+
+    # Measured values
+
+    def points(self) -> Iterable[float]:
+        """Return the measured values, [points]; NaN = it did not occur."""
+        return map(float, measured_of(self.fitted, self.rows))
+
+    def values_facts(self) -> list[Fact]:
+        """Return the measured values, and the imbalance of the processes."""
+        fitted = self.fitted
+        at = f", {setting_text(fitted.measured_at)}" if fitted.measured_at else ""
+        cells = self.series(fitted.points, self.points(), fitted.metric.unit)
+        facts = [("measured", f"{fitted.parameter} = {cells}{at}")]
+        uneven = [] if self.alone is None else imbalances(fitted, self.alone)
+        if uneven:
+            own = ", of the exclusive cost" if len(self.rows) > 1 else ""
+            what = f"   (largest / mean of the processes{own})"
+            cells = "   ".join(f"{parameter_value(point)}: {ratio:.2f}" for point, ratio in uneven)
+            facts.append(("imbalance", f"{fitted.parameter} = {cells}{at}{what}"))
+        return facts
+
+    def delay(self) -> list[Fact]:
+        """Return the computation whose imbalance may cause a call path to wait, if known."""
+        sources = ImbalanceSources.of(self.fitted)
+        return [] if self.alone is None else imbalance_facts(sources, self.alone, style=self.style)
+
+    def imbalance(self) -> str:
+        """Return the imbalance at the largest scale as a short text, or "" if it is not known."""
+        fitted, row = self.fitted, self.alone
+        known = [] if row is None else imbalances(fitted, row)
+        if not known:
+            return ""
+        what = "exclusive imbalance" if len(self.rows) > 1 else "imbalance"
+        return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
+
+    # The description in the browser
+
+    def model(self) -> list[str]:
+        """Return the formula, and the value at the target with its share and its trust."""
+        main, measured = self.main, self.measured()
+        trust = marks_text(-1 if self.fitted.is_measured_only else int(main.trust[0]))
         share = percent(float(main.share[0]))
-        return f"{self._at}: {self._amount()}, {share}, {growth} {sure}".rstrip()
+        if measured and not np.isnan(main.value[0]):
+            measured = [f"{measured[0]}, {share} {trust}".rstrip()]
+        if self.fitted.is_measured_only:
+            return measured
+        if self.leader < 0:
+            return [*measured, self.no_model()]
+        if np.isinf(self.forecast.target):
+            told = f"in the limit {share}, {self.growth}"
+        elif measured:
+            told = f"model {self.prediction()}, {self.growth}"
+        else:
+            told = f"{self.prediction()}, {share}, {self.growth} {trust}".rstrip()
+        lines = formula_lines(self.fitted, self.parts, self.style)
+        return [*measured, *self.whole_formula(), *lines, told]
+
+    def curve(self, count: int) -> Curve:
+        """Return the chart of `count` points, without the cost of computing bands of sums."""
+        is_measured = self.forecast.repetitions > 0
+        return sketch(
+            self.fitted,
+            self.rows,
+            self.forecast.target,
+            self.total,
+            measured=is_measured,
+            count=count,
+        )
 
     def chart(self, width: int, height: int) -> list[str]:
         """Return a chart of measured values, model, band, end of the data and target.
@@ -304,92 +464,47 @@ class NodeReport(ViewNode[NodeValues]):
         ----------
         width, height : size with labels, in terminal cells; there is no chart if it is too small
         """
-        fitted, room = self.forecast.fitted, width - _AXIS
+        room = width - _AXIS
         if room < 12 or height < 5 or not len(self.parts):
             return []
-        main, target = self.main, self.forecast.target
-        at_target = float(main.value[0]), float(main.low[0]), float(main.high[0])
-        return self.drawn(
-            fitted,
-            self.rows,
-            target,
-            room=room,
-            height=height - 2,
-            at_target=at_target,
-            measured=self.forecast.repetitions > 0,
-        )
+        return self.drawn(self.curve(2 * room), self.fitted, room=room, height=height - 2)
 
     def alternatives(self) -> list[str]:
-        """Return alternative models with probabilities; for a sum, its fastest growing part."""
-        fitted, parts = self.forecast.fitted, self.parts
-        if not len(parts):
-            return []
-        if len(parts) > 1:
-            return [f"fastest: {self._fastest()}"]
-        row = int(parts[0])
-        known = hypotheses(fitted, row, self.forecast.target, style=self.style)
-        lines = [f"{known.sentence}; {self._quality(row)}"]
-        lines += ["could also be" if known.others else NO_OTHER]
-        for other in known.others:
-            value = float(other.values([self.forecast.target])[0])
-            text = self.style.amount(value, fitted.metric.unit)
-            lines.append(f"  {percent(other.weight):>5}  {text:>10}  {other.formula}")
-        return lines
-
-    def _fastest(self) -> str:
-        """Return the name of the fastest growing call path; among equals, the costliest."""
-        fitted, parts = self.forecast.fitted, self.parts
-        codes = self.forecast.inputs.growth[0].numbers[parts]
-        fastest = parts[codes == codes.max()]
-        lead = int(
-            fastest[np.argmax(np.nan_to_num(self.forecast.costs.value.exclusive[fastest, 0]))]
-        )
-        who = shorten([short_name(name) for name in fitted.experiment.tree.names(lead)], _NAMED)
-        growth = fitted.models.growth(lead).text(fitted.parameter, pretty=not self.style.ascii_only)
-        return f"{who}, {growth}"
-
-    def _quality(self, row: int) -> str:
-        models = self.forecast.fitted.models
-        noise = float(models.noise[row])
-        parts = [] if np.isnan(noise) else [f"noise {percent(noise, 1)}"]
-        status = FitStatus(int(models.status[row]))
-        parts += [status.name.lower()] if models.doubtful()[row] else []
-        return ", ".join([*parts, f"{int(models.used[row])} points"])
+        """Return the probability of the model and the other models; of a sum, its parts."""
+        lines = [fact_text(fact) for fact in self.quality() if fact[0] in _FIRST]
+        head, *others = self.others() or [("", "", "")]
+        title, _, _ = head[0].partition(" (")  # there is no room for explanations
+        lines += [title] if title else []
+        return lines + [f"  {weight:>5}  {value:>10}  {name}" for name, weight, value in others]
 
     def facts(self) -> list[str]:
-        """Return excess work, measured values, neighbours, and the place in the source code."""
-        own, whole = self.values
-        fitted = self.forecast.fitted
-        two = self.forecast.is_comparison
-        lines = []
-        if two or not fitted.is_measured_only:
-            name = excess_symbol(fitted) if two else "excess"
-            excess = [excess_texts(values.excess, values.doubted)[0] for values in (whole, own)]
-            since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
-            line = f"{name} {excess[0]} inclusive, {excess[1]} exclusive, {since}"
-            lines.append(line if fitted.ideal is None else f"{line}, {fitted.ideal.meaning}")
-        values = self.series(
-            fitted.points, measured_of(fitted, self.rows).tolist(), fitted.metric.unit
-        )
-        lines.append(f"measured at {fitted.parameter} = {values}")
-        uneven = [] if self.alone is None else imbalance_cells(fitted, self.alone)
-        if uneven:
-            what = " of the exclusive cost" if len(self.rows) > 1 else ""
-            lines.append(f"imbalance{what} at {fitted.parameter} = {', '.join(uneven)}")
-        if self.alone is not None:
-            known = ImbalanceSources.of(self.forecast.inputs.fitted)
-            told = imbalance_facts(known, self.alone, style=self.style)
-            lines += [f"{word} at {text}" for word, text in told]
-            lines += self._why(self.alone)
-        return [*lines, *self.surroundings(self.forecast.costs.value)]
+        """Return excess work, measured values, neighbours, the source, and the quality."""
+        facts = [*self._excess(), *self.values_facts(), *self.delay(), *self._cause()]
+        facts += self.surroundings(self.forecast.inputs.at_largest)
+        facts += [fact for fact in self.quality() if fact[0] not in _FIRST]
+        return [fact_text(fact) for fact in facts]
 
-    def _why(self, row: int) -> list[str]:
-        """Return why the exclusive time of a call path grows, or nothing if it does not."""
-        fitted = self.forecast.fitted
-        found = find_causes(fitted, self.forecast.target, [row]) if fitted.modelled[row] else None
-        label = NOTHING if found is None else found.labels[0]
+    def _excess(self) -> list[Fact]:
+        """Return the excess work since the base, inclusive and exclusive."""
+        fitted, two = self.fitted, self.forecast.is_comparison
+        if fitted.is_measured_only and not two:
+            return []
+        own, whole = (excess_texts(each.excess, each.doubted)[0] for each in self.values)
+        since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
+        text = f"{whole} inclusive, {own} exclusive, {since}"
+        text += f", {fitted.ideal.meaning}" if fitted.ideal else ""
+        return [(excess_symbol(fitted) if two else "excess", text)]
+
+    def _cause(self) -> list[Fact]:
+        """Return why the exclusive time of a call path grows, if it grows."""
+        row = self.alone
+        if row is None or not self.fitted.modelled[row]:
+            return []
+        found = find_causes(self.fitted, self.forecast.target, [row])
+        if found is None or found.labels[0] == NOTHING:
+            return []
         what = " of the exclusive cost" if len(self.rows) > 1 else ""
-        return [] if label == NOTHING else [f"cause of the growth{what}: {label}"]
+        return [(f"cause of the growth{what}", found.labels[0])]
 
     @cached_property
     def line_losses(self) -> LineLosses | None:
@@ -416,28 +531,19 @@ class NodeReport(ViewNode[NodeValues]):
             what += f"{name} by line, {at} to {parameter_value(losses.scale)}"
         return what if known else f"{what}; no source text"
 
-    def imbalance(self) -> str:
-        """Return the imbalance at the largest scale as a short text, or "" if it is not known."""
-        fitted, row = self.forecast.fitted, self.alone
-        known = [] if row is None else imbalances(fitted, row)
-        if not known:
-            return ""
-        what = "exclusive imbalance" if len(self.rows) > 1 else "imbalance"
-        return f"{what} {known[-1][1]:.2f} at {fitted.parameter} = {parameter_value(known[-1][0])}"
-
 
 class FormulaNodeReport(NodeReport):
-    """Description of a node with a formula. Its operands have models; it has none."""
+    """Facts of a node with a formula. Its operands have models; it has none."""
 
     def model(self) -> list[str]:
         """Return the formula, and the values at the target."""
-        forecast, metric, at = self.forecast, self.forecast.fitted.metric, self._at
+        forecast, metric = self.forecast, self.fitted.metric
+        at = f"at {at_text(self.fitted, forecast.target)}"
         sure = marks_text(int(self.main.trust[0])) if forecast.has_models else ""
-        basis = "measured" if forecast.repetitions else "predicted"
         lines = [f"{metric.name} = {metric.description}, of sums"]
-        lines.append(f"{at}: {self._amount()} {basis} {sure}".rstrip())
+        lines.append(f"{at}: {self.amount()} {forecast.basis} {sure}".rstrip())
         if forecast.repetitions and forecast.has_models:
-            said = self.style.amount(float(self.main.predicted[0]), metric.unit)
+            said = self.style.amount(self.predicted[0], metric.unit)
             off = signed_percent(float(self.main.deviation[0]))
             lines.append(f"{at}: {said} predicted, error {off}")
         return lines
@@ -452,12 +558,19 @@ class FormulaNodeReport(NodeReport):
 
     def facts(self) -> list[str]:
         """Return measured values, neighbours, and the place in the source code."""
-        fitted, inputs = self.forecast.fitted, self.forecast.inputs
-        at = (self._value(inputs.measured_at(point)) for point in range(len(fitted.points)))
-        values = self.series(fitted.points, at, fitted.metric.unit)
-        of = f" (parts of {self.forecast.size_metric.name})"
-        measured = f"measured at {fitted.parameter} = {values}"
-        return [measured, *self.surroundings(self.forecast.decides, of)]
+        note = f" (parts of {self.forecast.size_metric.name})"
+        facts = [*self.values_facts(), *self.surroundings(self.forecast.decides, note=note)]
+        return [fact_text(fact) for fact in facts]
+
+    def points(self) -> Iterable[float]:
+        """Return the formula of the sums at each point, [points]."""
+        inputs = self.forecast.inputs
+        return [self._value(inputs.measured_at(k)) for k in range(len(self.fitted.points))]
+
+    @property
+    def has_parts(self) -> bool:
+        """True, because the operands add up."""
+        return True
 
     def _value(self, costs: Costs) -> float:
         """Return the value of the node in one column."""
@@ -466,8 +579,61 @@ class FormulaNodeReport(NodeReport):
         return float(self.view.together(self.nodes, costs)[int(self.inclusive)][0])
 
 
+def fact_text(fact: Fact) -> str:
+    """Return a fact as one line of a narrow pane; commas separate the cells of a series."""
+    label, text = fact
+    # Call paths can be 50,000 calls deep.
+    return f"{label}  {cut(text.replace('   (', ' (').replace('   ', ', '), _LONGEST)}"
+
+
+def other_models(
+    fitted: Fitted, row: int, target: float, style: TextStyle
+) -> list[tuple[str, str, str]]:
+    """Return other models that fit, with their probabilities and predictions, below a header.
+
+    If none fits as well, the header says so and has no further cells.
+    """
+    others = hypotheses(fitted, row, target, style=style).others
+    if not others:
+        return [(f"could also be: {NO_OTHER} ({compared_text(fitted)})", "", "")]
+    weight = "weight" if fitted.models.method == "classic" else "probability"
+    similar = " (or similar)" * (weight == "probability")
+    rows = [(f"could also be{similar}", weight, f"at {at_text(fitted, target)}")]
+    for other in others:
+        value = style.amount(float(other.values([target])[0]), fitted.metric.unit)
+        rows.append((other.formula, percent(other.weight), value))
+    return rows
+
+
+def imbalances(fitted: Fitted, row: int) -> list[tuple[float, float]]:
+    """Return points and the imbalance of the exclusive cost there, where it is known."""
+    metric, known = fitted.metric.name, []
+    for point in fitted.points.tolist():
+        at = {**fitted.measured_at, fitted.parameter: point}
+        ratio = fitted.experiment.imbalance(metric, row, at)
+        if not np.isnan(ratio):
+            known.append((point, ratio))
+    return known
+
+
+def formula_text(fitted: Fitted, parts: Rows, *, pretty: bool) -> str:
+    """Return the model of call paths that have models, at least one; of several, the sum."""
+    models, name = fitted.models, fitted.parameter
+    if len(parts) == 1:
+        return models.formula(int(parts[0]), name, pretty=pretty)
+    return models.sum_formula(parts, name, pretty=pretty)
+
+
+def equation(fitted: Fitted, formula: str) -> str:
+    """Return a formula with its left side and its unit: ``time(p, n=50) = 2 p  [s]``."""
+    held = "".join(f", {name}={parameter_value(value)}" for name, value in fitted.held.items())
+    unit = fitted.metric.unit
+    text = f"{fitted.metric.name}({fitted.parameter}{held}) = {formula}"
+    return text + f"  [{unit}]" * (unit != "1")
+
+
 def formula_lines(fitted: Fitted, parts: Rows, style: TextStyle) -> list[str]:
-    """Return the model of call paths that have models: a formula, or the number of models.
+    """Return the model of call paths that have models: a short formula, and the number of models.
 
     Parameters
     ----------
@@ -475,12 +641,23 @@ def formula_lines(fitted: Fitted, parts: Rows, style: TextStyle) -> list[str]:
     parts : the call paths, at least one
     style : characters of text
     """
-    what, pretty = f"{fitted.metric.name}({fitted.parameter})", not style.ascii_only
+    formula = formula_text(fitted, parts, pretty=not style.ascii_only)
+    lines = [equation(fitted, formula + formula_from_text(fitted, parts))]
     if len(parts) == 1:
-        formula = fitted.models.formula(int(parts[0]), fitted.parameter, pretty=pretty)
-        return [f"{what} = {formula}{formula_from_text(fitted, parts)}"]
-    lines = [f"{what}: sum of {counted(len(parts), 'model')}"]
-    formula = fitted.models.sum_formula(parts, fitted.parameter, pretty=pretty)
-    if formula.count(" + ") < _TERMS:
-        lines.insert(0, f"{what} = {formula}{formula_from_text(fitted, parts)}")
-    return lines
+        return lines
+    count = f"{fitted.metric.name}({fitted.parameter}): sum of {counted(len(parts), 'model')}"
+    return [*(lines if formula.count(" + ") < _TERMS else []), count]
+
+
+def _control(fitted: Fitted, row: int) -> list[Fact]:
+    """Return the statistical quality control of the repetitions, if it has a result."""
+    _, values = fitted.line.by_point(fitted.metric.name, fitted.parameter, rows=np.array([row]))
+    repetitions = summarise(values, "mean", float(fitted.settings["confidence"]))
+    if not repetitions.indistinct[0]:
+        return []
+    what = "a constant lies in the confidence intervals of all points"
+    return [("control", f"{what}: the repetitions alone could explain the differences")]
+
+
+def _error(error: float) -> str:
+    return "> 100 %" if error > 1 else percent(error, 1)

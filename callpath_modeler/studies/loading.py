@@ -66,7 +66,13 @@ from callpath_modeler.readers.base import (
     TableReading,
     VerifyingReader,
 )
-from callpath_modeler.readers.discover import UNLISTED, discover, natural_order, write_manifest
+from callpath_modeler.readers.discover import (
+    UNLISTED,
+    RunFile,
+    discover,
+    natural_order,
+    write_manifest,
+)
 from callpath_modeler.readers.parameters import FROM_PROFILE, SCALE_REFUSED
 from callpath_modeler.readers.profile_runs import Progress, ReadRun
 from callpath_modeler.readers.registry import Registry, naming_the_reader
@@ -280,10 +286,7 @@ def load_shard(
             "--split-ranks auto needs the times of all profiles, and a shard has only some",
             hint="state the groups, e.g. --split-ranks rank=0",
         )
-    registry = Registry.of_installed(options.reader)
-    findings: list[Finding] = []
-    paths = _profiles(sources)
-    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    registry, files, findings = _discovered(_profiles(sources), options)
     files = without_repeats(files, findings)
     mine = files[number - 1 :: count]
     outcomes = list(outcomes_of(mine, registry, options.read_with_operands, progress))
@@ -452,9 +455,7 @@ def load_parts(
     if any(store.is_stored(path) for path in paths):
         experiments = {("", ""): _whole(sources, options, selection, progress)}
     else:
-        registry = Registry.of_installed(options.reader)
-        findings: list[Finding] = []
-        files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+        registry, files, findings = _discovered(paths, options)
         found = assemble_groups(
             files, registry, options.read_with_operands, progress, groups=divided
         )
@@ -512,13 +513,18 @@ def _values_of_runs(experiment: Experiment, name: str) -> list[str | None]:
     if name in runs[0].parameters:
         return [parameter_value(run.parameters[name]) for run in runs]
     if not is_metadata(runs, name):
-        keys = dict.fromkeys(key for run in runs for key in run.metadata)
-        told = f"; metadata: {', '.join(keys)}" if keys else ""
-        raise UsageError(
-            f"no parameter {name!r} in --group-by, and no such metadata",
-            hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
-        )
+        raise _unknown_name(runs, name, "--group-by")
     return _entries(runs, name)
+
+
+def _unknown_name(runs: Sequence[Run], name: str, option: str) -> UsageError:
+    """Return the error about a name that is neither a parameter nor in the metadata."""
+    keys = dict.fromkeys(key for run in runs for key in run.metadata)
+    told = f"; metadata: {', '.join(keys)}" if keys else ""
+    return UsageError(
+        f"no parameter {name!r} in {option}, and no such metadata",
+        hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
+    )
 
 
 def _entries(runs: Sequence[Run | ReadRun], name: str) -> list[str | None]:
@@ -574,9 +580,7 @@ def _whole(
                 hint="give either one .cpm or profiles",
             )
         return _with_omissions(_opened(stored[0], options), _of_stored(options))
-    registry = Registry.of_installed(options.reader)
-    findings: list[Finding] = []
-    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    registry, files, findings = _discovered(paths, options)
     read = options.read_with_operands
     experiment = assemble(files, registry, read, progress, select=selection.by_metadata)
     if findings:
@@ -704,6 +708,15 @@ def _alike(experiment: Experiment, other: Experiment) -> Experiment:
     return replace(joined, findings=(*joined.findings, finding))
 
 
+def _discovered(
+    paths: Sequence[Path], options: LoadOptions
+) -> tuple[Registry, list[RunFile], list[Finding]]:
+    """Return the readers, the files of runs, and findings about them."""
+    registry, findings = Registry.of_installed(options.reader), list[Finding]()
+    files = discover(paths, registry, name_pattern=options.name_pattern, findings=findings)
+    return registry, files, findings
+
+
 def _profiles(sources: Sequence[str | Path]) -> list[Path]:
     paths = _expand(sources)
     for path in paths:
@@ -754,12 +767,7 @@ def _kept(experiment: Experiment, selection: RunSelection) -> BoolArray:
         elif is_metadata(runs, name):
             keep &= [condition.holds(metadata_value(run, name)) for run in runs]
         else:
-            keys = dict.fromkeys(key for run in runs for key in run.metadata)
-            told = f"; metadata: {', '.join(keys)}" if keys else ""
-            raise UsageError(
-                f"no parameter {name!r} in --where, and no such metadata",
-                hint=f"parameters: {', '.join(runs[0].parameters)}{told}",
-            )
+            raise _unknown_name(runs, name, "--where")
     of_cases = case_keys(experiment.findings)
     for text in selection.cases if of_cases or not selection.if_possible else ():
         keep &= of_case(of_cases, runs, text)
@@ -784,8 +792,7 @@ def manifest(sources: Sequence[str | Path], options: LoadOptions, directory: Pat
 
     It contains the parameters from the names of runs, and the repetitions.
     """
-    registry = Registry.of_installed(options.reader)
-    files = discover(_profiles(sources), registry, name_pattern=options.name_pattern)
+    registry, files, _ = _discovered(_profiles(sources), options)
     select = _selection_of(options).by_metadata
     experiment = assemble(files, registry, options.read, select=select)
     of_names = [p.name for p in experiment.parameters if p.origin == "name"]
@@ -839,8 +846,8 @@ def verify(
     agreement : sequence of Agreement or None
         One per metric; None if there is no independent reader.
     """
-    registry = Registry.of_installed(options.reader)
-    for file in discover(_profiles(sources), registry, name_pattern=options.name_pattern):
+    registry, files, _ = _discovered(_profiles(sources), options)
+    for file in files:
         reader = registry.find(file.path)
         with naming_the_reader(reader, file.path):
             compared = reader.verify(file.path) if isinstance(reader, VerifyingReader) else None

@@ -35,6 +35,7 @@ from callpath_modeler.errors import (
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.modeling import Centre, Method, Models, SearchSpace
 from callpath_modeler.modeling.kernels import kernels
+from callpath_modeler.modeling.model_columns import MapLike
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.runs import main_parameter
@@ -149,17 +150,8 @@ def fit(
             space=options.space,
             aggregate=options.aggregate,
         )
-        models = modeling.fit(
-            scales,
-            values,
-            method=options.method,
-            space=options.space,
-            folds=options.folds,
-            aggregate=options.aggregate,
-            confidence=options.confidence,
-            priors=priors,
-            each=counted_map(f"fit {chosen.name}", shared.map, len(values)),
-        )
+        each = counted_map(f"fit {chosen.name}", shared.map, len(values))
+        models = _models(scales, values, options, priors, each)
     centres = modeling.centre(values, models.aggregate)
     settings = _settings(options, parameters)
     with stage("findings"):
@@ -195,19 +187,31 @@ def _run_time(
     if there.sum() != len(points) or np.isnan(run_times[:, there]).all(axis=2).any():
         return None
     run_times, several = run_times[:, there], len(parameters) > 1
-    made = modeling.fit(
-        points if several else points[:, 0],
-        run_times,
+    made = _models(points if several else points[:, 0], run_times, options, priors)
+    made = made if several else made.steadied()
+    centres = modeling.centre(run_times, made.aggregate)
+    return _fitted(program, metric, options, points, made, centres, settings)
+
+
+def _models(
+    points: FloatArray,
+    values: FloatArray,
+    options: FitOptions,
+    priors: FittedPriors | None,
+    each: MapLike = map,
+) -> Models:
+    """Return the models of some rows with the options of `fit`."""
+    return modeling.fit(
+        points,
+        values,
         method=options.method,
         space=options.space,
         folds=options.folds,
         aggregate=options.aggregate,
         confidence=options.confidence,
         priors=priors,
+        each=each,
     )
-    made = made if several else made.steadied()
-    centres = modeling.centre(run_times, made.aggregate)
-    return _fitted(program, metric, options, points, made, centres, settings)
 
 
 def _fitted(

@@ -151,11 +151,6 @@ class BoundSides:
         right, sign = Band(amount, amount, amount), np.where(at_most, 1.0, -1.0)
         return cls(left, right, propagate_errors(lambda parts: sign * (parts[0] - amount), [left]))
 
-    @classmethod
-    def of_bound(cls, left: Band, bound: Bound) -> BoundSides:
-        """Return the sides of one bound for all values."""
-        return cls.of_bounds(left, np.full_like(left.value, bound.amount), bound.at_most)
-
     @property
     def _slack(self) -> FloatArray:
         return _ROUNDING * np.maximum(np.abs(self.left.value), np.abs(self.right.value))
@@ -215,14 +210,12 @@ class BoundCheck:
     @cached_property
     def is_broken(self) -> list[bool]:
         """True if the bound is broken, [n]."""
-        broken: list[bool] = self.broken.tolist()
-        return broken
+        return list(self.broken.tolist())
 
     @cached_property
     def is_open(self) -> list[bool]:
         """True if the data do not decide, [n]."""
-        undecided: list[bool] = (~(self.broken | self.kept)).tolist()
-        return undecided
+        return list((~(self.broken | self.kept)).tolist())
 
     @cached_property
     def rows(self) -> list[tuple[Total, Total, float, bool]]:
@@ -301,7 +294,8 @@ def judge_bound(
 
     def beyond(points: FloatArray) -> Band:
         curve = budget.curve(subjects, found.worst, points, confidence)
-        return BoundSides.of_bound(curve, bound).beyond
+        amount = np.full_like(curve.value, bound.amount)
+        return BoundSides.of_bounds(curve, amount, bound.at_most).beyond
 
     models, decides = subjects.fitted.models, None
     is_open = found.verdict is Verdict.UNSURE and not found.measured

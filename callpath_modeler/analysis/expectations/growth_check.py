@@ -164,39 +164,33 @@ class GrowthCheck:
     @cached_property
     def within(self) -> list[float]:
         """Probability that the growth is within the limit, [n]; NaN = no model."""
-        within: list[float] = self.verdicts.within.tolist()
-        return within
+        return list(self.verdicts.within.tolist())
 
     @cached_property
     def is_doubtful(self) -> list[bool]:
         """True if no law explains the measurements, or a model and its parts disagree, [n]."""
-        doubtful: list[bool] = (self.verdicts.outside | self.disagrees).tolist()
-        return doubtful
+        return list((self.verdicts.outside | self.disagrees).tolist())
 
     @cached_property
     def is_broken(self) -> list[bool]:
         """True if the limit is broken, [n]."""
-        broken: list[bool] = self.verdicts.broken.tolist()
-        return broken
+        return list(self.verdicts.broken.tolist())
 
     @cached_property
     def is_open(self) -> list[bool]:
         """True if the data do not decide, [n]."""
-        undecided: list[bool] = (~(self.verdicts.kept | self.verdicts.broken)).tolist()
-        return undecided
+        return list((~(self.verdicts.kept | self.verdicts.broken)).tolist())
 
     def is_kept(self, places: IntArray, confidence: float) -> list[bool]:
         """Return whether the limit is met by each subject alone, as `judge_growth` says."""
         within, doubtful = self.verdicts.within[places], self.verdicts.outside | self.disagrees
         met = (1 - within <= 1 - confidence) & ~doubtful[places] & ~self.verdicts.broken[places]
-        kept: list[bool] = met.tolist()
-        return kept
+        return list(met.tolist())
 
     @cached_property
     def ranks(self) -> list[int]:
         """The growth to state, [n]; -1 = no model."""
-        ranks: list[int] = self.growth.rank.tolist()
-        return ranks
+        return list(self.growth.rank.tolist())
 
     @cached_property
     def _in_order(self) -> tuple[IntArray, list[int]]:
@@ -208,8 +202,7 @@ class GrowthCheck:
     def probable_growths(self, place: int) -> list[int]:
         """Return the growths of a subject that are named, the most probable first."""
         order, count = self._in_order
-        found: list[int] = order[place, : count[place]].tolist()
-        return found
+        return list(order[place, : count[place]].tolist())
 
 
 def judge_growth(

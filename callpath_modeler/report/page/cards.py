@@ -10,14 +10,13 @@ import numpy as np
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.efficiency_factors import PopFactor
 from callpath_modeler.analysis.expectations.check_result import Check, Outcome, details, sentence
-from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.analysis.uncertain import marks_text
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.diagnostics import KINDS, Finding, by_kind
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.report.cause_text import conclusion, imbalance_facts, requirement_rows
+from callpath_modeler.report.cause_text import conclusion, requirement_rows
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve
 from callpath_modeler.report.efficiency_text import (
@@ -32,38 +31,16 @@ from callpath_modeler.report.efficiency_text import (
 )
 from callpath_modeler.report.experiment_text import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.headline import at_text
-from callpath_modeler.report.layout import DEFAULT_STYLE, tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, cut, tied
 from callpath_modeler.report.losses_text import excess_symbol
-from callpath_modeler.report.model_formulas import (
-    NO_OTHER,
-    compared_text,
-    formula_from_text,
-    formula_text,
-    from_text,
-    growth_range_text,
-    growth_text,
-    hypotheses,
-)
-from callpath_modeler.report.model_text import (
-    ExcessStep,
-    equation,
-    excess_steps,
-    imbalances,
-    neighbour_facts,
-    no_model,
-    origin,
-    predicted_text,
-    quality_facts,
-    rows_of,
-    sketch_of,
-    whole_formula,
-)
+from callpath_modeler.report.model_formulas import formula_from_text, from_text, growth_text
+from callpath_modeler.report.model_text import CallPathReport, ExcessStep, excess_steps
+from callpath_modeler.report.node import equation, formula_text, imbalances, origin
 from callpath_modeler.report.page.markup import (
     CallPathLinks,
     Html,
     PageContent,
     cell,
-    cut,
     figure,
     head,
     joined,
@@ -170,10 +147,11 @@ _LONGEST = 400
 def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) -> Html:
     """Return the cards of call paths."""
     steps, ranking = excess_steps(content.ranking), content.ranking
-    uneven = None if ranking.inclusive else ImbalanceSources.of(ranking.fitted)
     cards = [
-        _card(content, place, int(row), path, steps, uneven, names)
-        for place, (row, path) in enumerate(zip(rows, names.paths(rows), strict=True), start=1)
+        _card(content, place, CallPathReport.of(ranking, row), path, steps, names)
+        for place, (row, path) in enumerate(
+            zip(rows.tolist(), names.paths(rows), strict=True), start=1
+        )
     ]
     signs = () if ranking.fitted.is_measured_only else (legend(),)
     if content.no_processes:
@@ -185,33 +163,31 @@ def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) ->
 def _card(
     content: PageContent,
     place: int,
-    row: int,
+    report: CallPathReport,
     path: Html,
     steps: list[ExcessStep],
-    uneven: ImbalanceSources | None,
     names: CallPathLinks,
 ) -> Html:
-    ranking, cause = content.ranking, content.causes.get(row)
+    ranking, row = content.ranking, int(report.nodes[0])
+    cause = content.causes.get(row)
     cause = cause if cause and cause.has_needs else None
-    is_one_model = not ranking.inclusive and ranking.leader[row] >= 0
     fitted, key = ranking.fitted, names.anchor(row)
-    curve = sketch_of(ranking, row, _GRID)
-    drawn = figure(
-        curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(ranking, row, curve)
-    )
+    curve = report.curve(_GRID)
+    drawn = figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(report, curve))
     only_values, of_ranks = fitted.is_measured_only, content.processes.get(row)
-    facts = [(word, " · ".join(text.split("   "))) for word, text in quality_facts(ranking, row)]
-    source = origin(fitted, row)
+    source = origin(report.regions[0])
+    callers, callees = report.neighbours(ranking.inputs.at_largest)
+    facts = [(word, " · ".join(text.split("   "))) for word, text in report.quality()]
     facts += [("source", source)] if source else []
-    facts += imbalance_facts(uneven, row)
-    facts += neighbour_facts(ranking, row)
+    facts += [] if ranking.inclusive else report.delay()
+    facts += [("called by", callers), ("calls", callees)]
     facts += [("why", conclusion(ranking, cause))] if cause else []
     more = tag(
         "details",
         tag("summary", "Numbers"),
-        _numbers(ranking, row, curve),
+        _numbers(report, curve),
         *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
-        *_excess(ranking.fitted, steps, row),
+        *_excess(fitted, steps, row),
         tag(
             "p",
             tag("code", content.making.invocation.line("show", names.mark(row))),
@@ -221,10 +197,10 @@ def _card(
     return tag(
         "article",
         tag("h3", tag("span", str(place), class_="place"), " ", path),
-        *([] if only_values else [tag("p", *_model(ranking, row), class_="formula")]),
-        _prediction(ranking, row),
+        *([] if only_values else [tag("p", *_model(report), class_="formula")]),
+        _prediction(report),
         *([] if only_values else [drawn]),
-        *(alternatives(fitted, row, ranking.target) if is_one_model else ()),
+        *alternatives(report.others()),
         *([processes_part(of_ranks, key=key)] if of_ranks else []),
         pairs([(word, cut(text)) for word, text in facts]),
         more,
@@ -233,41 +209,42 @@ def _card(
     )
 
 
-def _model(ranking: Ranking, row: int) -> list[Html]:
-    fitted = ranking.fitted
-    if ranking.leader[row] < 0:
-        return [joined(no_model(ranking, row))]
-    formula = formula_text(ranking, row, pretty=True)
+def _model(report: CallPathReport) -> list[Html]:
+    fitted = report.fitted
+    if report.leader < 0:
+        return [joined(report.no_model())]
+    formula = formula_text(fitted, report.parts, pretty=True)
     if len(formula) > _LONGEST:
         formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
-    formula += formula_from_text(fitted, rows_of(ranking, row))
-    lines = [*whole_formula(ranking, row, style=DEFAULT_STYLE), equation(fitted, formula)]
-    shown = [tag("code", line) for line in lines]
+    formula += formula_from_text(fitted, report.rows)
+    shown = [tag("code", line) for line in (*report.whole_formula(), equation(fitted, formula))]
     return [part for one in shown for part in (one, tag("br"))][:-1]
 
 
-def _prediction(ranking: Ranking, row: int) -> Html:
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    growth = growth_range_text(ranking, row, pretty=True)
-    trust = int(ranking.trust[row])
-    marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
-    share = float(ranking.share[row])
+def _prediction(report: CallPathReport) -> Html:
+    """Return the value at the target, and the prediction of the model where it was run."""
+    ranking, fitted, unit = report.forecast, report.fitted, report.fitted.metric.unit
+    row, (value, low, high) = int(report.nodes[0]), report.total
+    share, growth = float(report.main.share[0]), report.growth
     parts: list[str] = [f"{percent(share)} of the total"] if np.isfinite(share) else []
-    parts += [growth + from_text(fitted, int(ranking.leader[row]))] if growth else []
+    parts += [growth + from_text(fitted, report.leader)] if growth else []
     if np.isfinite(ranking.target):
-        value, low, high = ranking.total_of(row)
         band = band_text(low, high, unit, style=DEFAULT_STYLE)
         amount = tag("strong", number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
-        is_alone = fitted.is_measured_only and np.isnan(ranking.low[row])
-        reach = "" if is_alone else f" ({tied(band)})"
-        parts.insert(0, joined(at, amount, reach))
+        is_alone = fitted.is_measured_only and np.isnan(low)
+        parts.insert(0, joined(at, amount, "" if is_alone else f" ({tied(band)})"))
     if ranking.is_comparison:
         parts += _lost(ranking, row)
     elif not fitted.is_measured_only:
+        trust = int(ranking.trust[row])
+        marks = trust_text(marks_text(trust), trust if trust >= 0 else None)
         parts += [marks] if marks else []
     spread = [piece for part in parts for piece in (part, " · ")][:-1]
-    return joined(tag("p", *spread, class_="value"), *_model_there(ranking, row))
+    model = ""
+    if ranking.repetitions and report.leader >= 0:
+        model = tag("p", f"model {tied(report.prediction())}", class_="aside")
+    return joined(tag("p", *spread, class_="value"), model)
 
 
 def _lost(ranking: Ranking, row: int) -> list[str]:
@@ -282,18 +259,11 @@ def _lost(ranking: Ranking, row: int) -> list[str]:
     ]
 
 
-def _model_there(ranking: Ranking, row: int) -> list[Html]:
-    """Return the prediction of the model where the target was measured."""
-    if not ranking.repetitions or ranking.leader[row] < 0:
-        return []
-    return [tag("p", f"model {tied(predicted_text(ranking, row))}", class_="aside")]
-
-
-def _told(ranking: Ranking, row: int, curve: Curve) -> str:
+def _told(report: CallPathReport, curve: Curve) -> str:
     """Return a description of the chart for screen readers; its numbers are below the chart."""
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
+    ranking, fitted, unit = report.forecast, report.fitted, report.fitted.metric.unit
     known = np.flatnonzero(np.isfinite(curve.measured))
-    growth = growth_text(ranking, row)
+    growth = growth_text(ranking, int(report.nodes[0]))
     said = f"The model grows as {growth}." if growth else "There is no model."
     if len(known):
         first, last = (
@@ -304,45 +274,37 @@ def _told(ranking: Ranking, row: int, curve: Curve) -> str:
         said = f"Measured {first} to {last}. {said}"
     if curve.target is None:
         return said
-    value, low, high = ranking.total_of(row)
+    value, low, high = report.total
     band = band_text(low, high, unit, style=DEFAULT_STYLE)
     told = f"{ranking.basis.capitalize()} {quantity(value, unit)} ({band})"
     return f"{said} {told} at {at_text(fitted, ranking.target)}."
 
 
-def alternatives(fitted: Fitted, row: int, target: float) -> list[Html]:
-    """Return the alternative models of a call path and their predictions at a target."""
-    unit = fitted.metric.unit
-    others = hypotheses(fitted, row, target, style=DEFAULT_STYLE).others
+def alternatives(rows: Sequence[tuple[str, str, str]]) -> list[Html]:
+    """Return the table of `other_models`; at infinity, predictions do not differ."""
+    first, *others = rows or [("", "", "")]
     if not others:
-        said = f"could also be: {NO_OTHER} ({compared_text(fitted)})"
-        return [tag("p", said, class_="aside")]
-    classic = fitted.models.method == "classic"
-    heads = [
-        head("could also be" if classic else "could also be (or similar)"),
-        head("weight" if classic else "probability", right=True),
+        return [tag("p", first[0], class_="aside")] if first[0] else []
+    title, *titles = first[:2] if first[2].endswith(" = inf") else first
+    body = [
+        tag(
+            "tr",
+            tag("th", tag("code", name), scope="row"),
+            *(cell(text, right=True) for _, text in zip(titles, cells, strict=False)),
+        )
+        for name, *cells in others
     ]
-    body = []
-    for other in others:
-        formula = tag("th", tag("code", other.formula), scope="row")
-        body.append([formula, cell(percent(other.weight), right=True)])
-    if np.isfinite(target):  # at infinity, predictions do not differ
-        heads.append(head(f"at {at_text(fitted, target)}", right=True))
-        for cells, other in zip(body, others, strict=True):
-            value = float(other.values([target])[0])
-            cells.append(cell(quantity(value, unit), right=True))
-    rows = [tag("tr", *cells) for cells in body]
-    return [table(heads, rows, caption="Other models that fit the data", narrow=True)]
+    heads = [head(title), *(head(each, right=True) for each in titles)]
+    return [table(heads, body, caption="Other models that fit the data", narrow=True)]
 
 
-def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
+def _numbers(report: CallPathReport, curve: Curve) -> Html:
     """Return the data of the chart as a table, and the imbalance of processes."""
-    fitted, unit = ranking.fitted, ranking.fitted.metric.unit
-    rows = rows_of(ranking, row)
+    fitted, unit = report.fitted, report.fitted.metric.unit
     model = np.full(len(fitted.points), np.nan)
-    if fitted.modelled[rows].any():
-        model = fitted.models.sum_values(rows[fitted.modelled[rows]], fitted.points)
-    uneven = dict(imbalances(fitted, row))
+    if len(report.parts):
+        model = fitted.models.sum_values(report.parts, fitted.points)
+    uneven = dict(imbalances(fitted, int(report.nodes[0])))
     lines: list[tuple[str, ...]] = [(fitted.parameter, "measured", "model")]
     for point, measured, value in zip(
         fitted.points.tolist(), curve.measured.tolist(), model.tolist(), strict=True
@@ -350,10 +312,9 @@ def _numbers(ranking: Ranking, row: int, curve: Curve) -> Html:
         texts = [quantity(number_, unit) for number_ in (measured, value)]
         lines.append((parameter_value(point), *texts))
     if curve.target is not None and curve.target > curve.end_of_data:
-        predicted = quantity(float(ranking.value[row]), unit)
-        lines.append((parameter_value(curve.target), "", predicted))
+        lines.append((parameter_value(curve.target), "", quantity(report.total[0], unit)))
     if uneven:
-        what = "imbalance" + " of the exclusive cost" * (len(rows) > 1)
+        what = "imbalance" + " of the exclusive cost" * (len(report.rows) > 1)
         ratios = [f"{uneven[p]:.2f}" if p in uneven else "" for p in fitted.points.tolist()]
         cells = [what, *ratios, *[""] * (len(lines) - 1 - len(ratios))]
         lines = [(*line, text) for line, text in zip(lines, cells, strict=True)]

@@ -39,10 +39,11 @@ from callpath_modeler.report.headline import (
     takes_text,
     turning_notes,
 )
-from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle, tied
+from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle, cut, tied
 from callpath_modeler.report.losses_text import comparison_sentence
 from callpath_modeler.report.model_formulas import latex_formula, latex_name
-from callpath_modeler.report.model_text import sketch_of
+from callpath_modeler.report.model_text import CallPathReport
+from callpath_modeler.report.node import equation, other_models
 from callpath_modeler.report.page.cards import (
     alternatives,
     cards_section,
@@ -57,7 +58,6 @@ from callpath_modeler.report.page.markup import (
     PageContent,
     Provenance,
     cell,
-    cut,
     figure,
     head,
     joined,
@@ -274,7 +274,10 @@ def provenance_section(making: Provenance, fitted: Fitted) -> Html:
             [
                 ("command", tag("code", making.command)),
                 ("versions", versions),
-                *(("configuration", _configured(one)) for one in making.configuration),
+                *(
+                    ("configuration", joined(one.path, " · SHA-256 ", tag("code", one.sha256)))
+                    for one in making.configuration
+                ),
                 *((name, value) for name, value in settings.items()),
             ]
         ),
@@ -290,10 +293,6 @@ def _listed(space: Mapping[str, object]) -> str:
         if words:
             parts.append(f"{name.replace('_', ' ')}: {words}")
     return "; ".join(parts)
-
-
-def _configured(one: Fingerprint) -> Html:
-    return joined(one.path, " · SHA-256 ", tag("code", one.sha256))
 
 
 def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:
@@ -480,7 +479,7 @@ def _(ranking: Ranking) -> Html:
     if not len(rows):
         return told
     names = CallPathLinks(fitted.experiment.tree, _NOWHERE)
-    charts = [spark(sketch_of(ranking, int(row), _SPARK)) for row in rows]
+    charts = [spark(CallPathReport.of(ranking, row).curve(_SPARK)) for row in rows.tolist()]
     return joined(told, ranking_rows(ShownRanking(ranking, rows), names, charts))
 
 
@@ -494,8 +493,7 @@ def _(model: CallPathModel) -> Html:
         return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
     target = _further(fitted)
     amount = amount_text(*_at(model, target), unit, style=DEFAULT_STYLE)
-    said = f"{fitted.metric.name}({fitted.parameter}) = {model.formula(pretty=True)}"
-    said += f"  [{unit}]" * (unit != "1")
+    said = equation(fitted, model.formula(pretty=True))
     grows = fitted.models.growth(row).text(fitted.parameter, pretty=True)
     return joined(
         title,
@@ -504,7 +502,7 @@ def _(model: CallPathModel) -> Html:
         tag("p", f"{model.status}: {status.sentence}", class_="aside"),
         _chart(model),
         legend(),
-        *alternatives(fitted, row, target),
+        *alternatives(other_models(fitted, row, target, DEFAULT_STYLE)),
     )
 
 

@@ -11,6 +11,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.history.judgement import LARGEST
 from callpath_modeler.history.predictions import Scoreboard
+from callpath_modeler.report.curve import Axes
 from callpath_modeler.report.history_text import (
     PROGRAM_BESIDE_CONTROL,
     HistoryEntry,
@@ -23,13 +24,16 @@ from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.page.document import document
 from callpath_modeler.report.page.markup import (
     Html,
+    PlotArea,
     cell,
     columns_table,
     head,
     joined,
+    outline,
     plain_table,
     table,
     tag,
+    value_grid,
 )
 from callpath_modeler.report.scores import (
     case_text,
@@ -156,32 +160,23 @@ def _chart(
     room = max(0.1 * (high - low), 0.02)
     low, high = low - room, high + room
 
-    def x(record: float) -> float:
-        last = max(len(levels) - 1, 1)
-        return round(_LEFT + record / last * (_WIDTH - _LEFT - _RIGHT), 1)
-
-    def y(value: float) -> float:
-        return round(_TOP + (high - value) / (high - low) * (_HEIGHT - _TOP - _BOTTOM), 1)
-
+    axes = Axes(0.0, float(max(len(levels) - 1, 1)), low, high, linear=True)
+    frame = PlotArea(axes, _LEFT, _WIDTH - _RIGHT, _TOP, _HEIGHT - _BOTTOM)
     parts = [tag("title", label, id=f"{key}-title")]
-    for value in _ticks(low, high):
-        height = y(value)
-        edge = _WIDTH - _RIGHT
-        parts.append(tag("line", class_="grid", x1=_LEFT, x2=edge, y1=height, y2=height))
-        text = "0" if abs(value) < 1e-9 else signed_percent(value)
-        parts.append(tag("text", text, class_="tick end", x=_LEFT - 7, y=height + 4.5))
+    parts += value_grid(
+        frame, _ticks(low, high), lambda at: "0" if abs(at) < 1e-9 else signed_percent(at)
+    )
     for alarm in alarms:
-        left, right = x(alarm.earliest - 0.5), x(alarm.latest + 0.5)
-        bottom = _HEIGHT - _BOTTOM
-        corners = [(left, _TOP), (right, _TOP), (right, bottom), (left, bottom)]
-        path = "M" + "L".join(f"{a:g} {b:g}" for a, b in corners) + "Z"
-        parts.append(tag("path", class_="band", d=path))
+        left, right = frame.x(alarm.earliest - 0.5), frame.x(alarm.latest + 0.5)
+        top, bottom = frame.top, frame.bottom
+        corners = [(left, top), (right, top), (right, bottom), (left, bottom)]
+        parts.append(tag("path", class_="band", d=f"{outline(corners)}Z"))
     for record in there.tolist():
         one = history.records[record]
         said = f"commit {one.commit}: {signed_percent(float(change[record]))}"
         kind = "point new" if record == len(levels) - 1 else "point"
-        dot = tag("circle", class_=kind, r=3.0, cx=x(record), cy=y(float(change[record])))
-        parts.append(tag("g", tag("title", said), dot))
+        place = {"cx": frame.x(record), "cy": frame.y(float(change[record]))}
+        parts.append(tag("g", tag("title", said), tag("circle", class_=kind, r=3.0, **place)))
     names = (
         (history.records[0].commit, "start", _LEFT),
         (history.newest.commit, "end", _WIDTH - _RIGHT),

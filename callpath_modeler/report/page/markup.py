@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.efficiency_text import EfficiencyView
-from callpath_modeler.report.layout import Invocation, TextColumn, shorten
+from callpath_modeler.report.layout import Invocation, TextColumn, cut, shorten
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.studies.process_profile import ProcessProfile
 from callpath_modeler.support.atomic import Fingerprint
@@ -165,12 +165,6 @@ _FULL = 600
 """Longest full call path, in characters: call chains can be 50,000 calls deep."""
 
 
-def cut(text: str, room: int = 300) -> str:
-    """Return a text of at most `room` characters; longer ones lose their middle."""
-    half = room // 2
-    return text if len(text) <= room else f"{text[:half]} … {text[-half:]}"
-
-
 def shortened(names: Sequence[str]) -> str:
     """Return a call path; long ones lose names in the middle."""
     return shorten([cut(name, _ROOM) for name in names], _ROOM)
@@ -307,7 +301,7 @@ def figure(
     if not curve.has_scale:
         return Html("")
     axes = Axes.of(curve)
-    frame = _Frame(axes)
+    frame = PlotArea(axes)
     parts = [
         style or "",
         tag("title", f"Measured values and model over {parameter}", id=f"{key}-title"),
@@ -336,17 +330,14 @@ def spark(curve: Curve) -> Html:
     if not curve.has_scale:
         return Html("")
     width, height, edge = 110, 26, 4
-    frame = _Frame(Axes.of(curve), edge, width - edge, edge, height - edge)
+    frame = PlotArea(Axes.of(curve), edge, width - edge, edge, height - edge)
     dots = (
         tag("circle", class_="point", r=1.8, cx=frame.x(point), cy=frame.y(value))
-        for point, value in zip(curve.points.tolist(), curve.measured.tolist(), strict=True)
-        if frame.axes.shows(value)
+        for point, value in curve.points_on(frame.axes)
     )
-    at = curve.at_target
     sign = ""
-    if curve.target is not None and at is not None and frame.axes.shows(at[0]):
-        place = frame.x(curve.target), frame.y(at[0])
-        sign = tag("path", class_="target", d=_diamond(*place, reach=3.5))
+    if (at := curve.target_on(frame.axes)) is not None:
+        sign = tag("path", class_="target", d=_diamond(frame.x(at[0]), frame.y(at[1]), reach=3.5))
     lines = joined(*_band(frame, curve), *_model(frame, curve))
     return tag(
         "svg",
@@ -376,7 +367,7 @@ def legend() -> Html:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class PlotArea:
     """The mapping of points of the plane to the drawing."""
 
     axes: Axes
@@ -386,9 +377,11 @@ class _Frame:
     bottom: float = _HEIGHT - _BOTTOM
 
     def x(self, point: float) -> float:
+        """Return the horizontal place of a point."""
         return round(self.left + self.axes.x(point) * (self.right - self.left), 1)
 
     def y(self, value: float) -> float:
+        """Return the vertical place of a value."""
         return round(self.bottom - self.axes.y(value) * (self.bottom - self.top), 1)
 
 
@@ -400,33 +393,40 @@ def _runs(is_shown: np.ndarray) -> Iterator[range]:
             yield range(start, end)
 
 
-def _line(points: Sequence[tuple[float, float]]) -> str:
+def outline(points: Sequence[tuple[float, float]]) -> str:
+    """Return the path of a line through points."""
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
-def _grid(frame: _Frame, curve: Curve, unit: str) -> Iterator[Html]:
-    right = _WIDTH - _RIGHT
-    for value in value_ticks(frame.axes.bottom, frame.axes.top):
+def value_grid(
+    frame: PlotArea, values: Sequence[float], label: Callable[[float], str]
+) -> Iterator[Html]:
+    """Yield a horizontal line with a label for each value."""
+    for value in values:
         y = frame.y(value)
-        yield tag("line", class_="grid", x1=_LEFT, x2=right, y1=y, y2=y)
-        label = quantity(value, unit)
-        yield tag("text", label, class_="tick end", x=_LEFT - 7, y=y + 4.5)
+        yield tag("line", class_="grid", x1=frame.left, x2=frame.right, y1=y, y2=y)
+        yield tag("text", label(value), class_="tick end", x=frame.left - 7, y=y + 4.5)
+
+
+def _grid(frame: PlotArea, curve: Curve, unit: str) -> Iterator[Html]:
+    values = value_ticks(frame.axes.bottom, frame.axes.top)
+    yield from value_grid(frame, values, lambda value: quantity(value, unit))
     for point in curve.points.tolist():
         x = frame.x(point)
         yield tag("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 5)
 
 
-def _band(frame: _Frame, curve: Curve) -> Iterator[Html]:
+def _band(frame: PlotArea, curve: Curve) -> Iterator[Html]:
     axes, low, high = frame.axes, curve.low, curve.high
     with np.errstate(invalid="ignore"):
         is_shown = np.isfinite(low) & (low <= axes.top) & (high >= axes.bottom)
     for run in _runs(is_shown):
         above = [(frame.x(curve.grid[k]), frame.y(high[k])) for k in run]
         below = [(frame.x(curve.grid[k]), frame.y(low[k])) for k in reversed(run)]
-        yield tag("path", class_="band", d=_line(above + below) + "Z")
+        yield tag("path", class_="band", d=outline(above + below) + "Z")
 
 
-def _model(frame: _Frame, curve: Curve) -> Iterator[Html]:
+def _model(frame: PlotArea, curve: Curve) -> Iterator[Html]:
     axes, grid = frame.axes, curve.grid
     is_shown = (curve.value >= axes.bottom) & (curve.value <= axes.top)
     inside = grid <= curve.end_of_data
@@ -434,35 +434,34 @@ def _model(frame: _Frame, curve: Curve) -> Iterator[Html]:
     for part, kind in ((inside, "model"), (np.append(~inside[1:], not inside[-1]), "model beyond")):
         for run in _runs(is_shown & part):
             line = [(frame.x(grid[k]), frame.y(curve.value[k])) for k in run]
-            yield tag("path", class_=kind, d=_line(line))
+            yield tag("path", class_=kind, d=outline(line))
 
 
-def _edge(frame: _Frame, curve: Curve) -> Iterator[Html]:
-    if curve.target is None or curve.target <= curve.end_of_data:
+def _edge(frame: PlotArea, curve: Curve) -> Iterator[Html]:
+    if curve.edge is None:
         return
-    x = frame.x(curve.end_of_data)
+    x = frame.x(curve.edge)
     yield tag("line", class_="edge", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM)
     room = _WIDTH - _RIGHT - x > len("end of the data") * _LETTER
     kind, at = ("tick start", x + 5) if room else ("tick end", x - 5)
     yield tag("text", "end of the data", class_=kind, x=at, y=_HEIGHT - _BOTTOM - 7)
 
 
-def _points(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
-    for point, value in zip(curve.points.tolist(), curve.measured.tolist(), strict=True):
-        if frame.axes.shows(value):
-            said = f"{parameter} = {parameter_value(point)}: {quantity(value, unit)}"
-            at = {"cx": frame.x(point), "cy": frame.y(value)}
-            yield tag("g", tag("title", said), tag("circle", class_="point", r=4.5, **at))
+def _points(frame: PlotArea, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
+    for point, value in curve.points_on(frame.axes):
+        said = f"{parameter} = {parameter_value(point)}: {quantity(value, unit)}"
+        circle = tag("circle", class_="point", r=4.5, cx=frame.x(point), cy=frame.y(value))
+        yield tag("g", tag("title", said), circle)
 
 
-def _target(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
-    at_target = curve.at_target
-    if curve.target is None or at_target is None or not frame.axes.shows(at_target[0]):
+def _target(frame: PlotArea, curve: Curve, unit: str, parameter: str) -> Iterator[Html]:
+    at = curve.target_on(frame.axes)
+    if at is None:
         return
-    value, low, high = at_target
-    x, y = frame.x(curve.target), frame.y(value)
+    target, value, low, high = at
+    x, y = frame.x(target), frame.y(value)
     basis = basis_of(curve.seen is not None)
-    said = f"{parameter} = {parameter_value(curve.target)}: {quantity(value, unit)} {basis}"
+    said = f"{parameter} = {parameter_value(target)}: {quantity(value, unit)} {basis}"
     bar: Html | str = ""
     if np.isfinite(low):
         ends = {"y1": frame.y(low), "y2": frame.y(high)}
@@ -473,10 +472,10 @@ def _target(frame: _Frame, curve: Curve, unit: str, parameter: str) -> Iterator[
 
 def _diamond(x: float, y: float, reach: float = 6.5) -> str:
     corners = ((x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y))
-    return _line([(round(a, 1), round(b, 1)) for a, b in corners]) + "Z"
+    return outline([(round(a, 1), round(b, 1)) for a, b in corners]) + "Z"
 
 
-def _ticks(frame: _Frame, curve: Curve, parameter: str) -> Iterator[Html]:
+def _ticks(frame: PlotArea, curve: Curve, parameter: str) -> Iterator[Html]:
     """Yield the labels of points below the axis, without labels that would touch another."""
     labels = [(parameter_value(point), frame.x(point)) for point in curve.ticks]
     halves = [len(text) * _LETTER / 2 for text, _ in labels]

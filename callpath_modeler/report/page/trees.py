@@ -16,14 +16,13 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.columns import MODEL_NOTE
-from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn
+from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, cut
 from callpath_modeler.report.losses_text import ENSEMBLE, GAIN, LOSS, pair_note
 from callpath_modeler.report.outlined_view import sum_check_text, title
 from callpath_modeler.report.page.markup import (
     CallPathLinks,
     Html,
     cell,
-    cut,
     escaped,
     head,
     joined,
@@ -111,8 +110,7 @@ def listed_rows(ranking: Ranking, first: int) -> IntArray:
     share = np.fmax(ranking.share, ranking.share_at_largest)[ranking.order]
     counts = np.nan_to_num(share) >= _LEAST
     counts[:first] = True
-    listed: IntArray = ranking.order[counts][: max(first, _MOST)]
-    return listed
+    return np.asarray(ranking.order[counts][: max(first, _MOST)])
 
 
 def _numbers(shown: ShownRanking) -> dict[str, list[Any]]:

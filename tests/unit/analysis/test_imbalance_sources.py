@@ -115,5 +115,5 @@ def test_the_browser_says_the_same():
     view = open_view(models.experiment.tree, ViewKind.TOP_DOWN)
     told = [NodeReport(ahead, view, np.array([row]), inclusive=False).facts() for row in (3, 2)]
     ((_, text),) = imbalance_facts(ImbalanceSources.of(models), 3)
-    assert f"delay at {text}" in told[0]
+    assert f"delay  {text}" in told[0]
     assert not [line for line in told[1] if line.startswith("delay")]

@@ -78,7 +78,7 @@ def test_a_share_is_compared_with_the_share_among_the_same_call_paths():
 
 
 def test_measured_values_with_callees_are_those_of_the_largest_scale(fit):
-    found = rank(fit, 64).inclusive_at_largest
+    found = rank(fit, 64).inputs.at_largest.inclusive[:, 0]
     at_largest = [column[-1] for column in VALUES.values()]
     assert found[0] == pytest.approx(sum(at_largest))
     assert found[1:] == pytest.approx(at_largest[1:])

@@ -11,8 +11,9 @@ from callpath_modeler.analysis.answer import rank
 from callpath_modeler.diagnostics import KINDS
 from callpath_modeler.report import table_formats
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
+from callpath_modeler.report.model_formulas import compared_text
 from callpath_modeler.report.model_tables import models_table
-from callpath_modeler.report.model_text import compared_text, model_text
+from callpath_modeler.report.model_text import model_text
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_csv, to_json

@@ -320,14 +320,14 @@ def test_a_node_says_what_was_measured_and_how_far_models_are_off(fit):
     measured, formula, predicted = node(fit, 8.0, ODD).model()
     assert measured.startswith("at p = 8 (mean of 3 runs): ")
     assert formula.startswith("time(p) = ")
-    assert re.match(r"at p = 8: \d+\.\d s predicted, error \+\d+ %, O\(", predicted)
+    assert re.match(r"model at p = 8: \d+\.\d s, error \+\d+ %, O\(", predicted)
 
 
 def test_a_node_without_a_model_or_without_a_value_says_so(fit):
     measured, why = node(fit, 8.0, ALONE).model()
     assert measured.startswith("at p = 8 (mean of 3 runs): 5.99 s (")
-    assert why == "no model: too few points"
-    assert node(fit, 8.0, ABSENT).model()[0] == "at p = 8 (mean of 3 runs): does not occur"
+    assert why == "no model: Too few points have a value; no model."
+    assert node(fit, 8.0, ABSENT).model()[0] == "at p = 8 (mean of 3 runs): it did not occur"
 
 
 def test_a_node_that_models_are_asked_about_is_as_before(fit):

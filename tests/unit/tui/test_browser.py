@@ -180,7 +180,7 @@ def test_imbalance_shares_the_line_of_the_title_where_no_other_has_room():
         assert titles(screen) == ["main/grows"]
 
     async def beside(screen):
-        screen.says("imbalance of the exclusive cost at p = 2: 1.50, 4:")
+        screen.says("imbalance  p = 2: 1.50, 4:")
         assert not any("exclusive imbalance" in line for line in screen.lines)
 
     drive(narrow, times)
