@@ -44,7 +44,7 @@ from callpath_modeler.modeling import (
     products as breaks,
 )
 from callpath_modeler.modeling import products_of_factors as products
-from callpath_modeler.modeling.mixture import candidate_selection, one_parameter, priors
+from callpath_modeler.modeling.mixture import one_parameter, priors
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.products import Break, BreakKind
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, SearchSpace
@@ -99,7 +99,6 @@ _BETWEEN: Rule = [
 ]
 _OTHER_WORK: Rule = [(module, "other_work", lambda _: []) for module in (priors, one_parameter)]
 _TENTHS = _in_space(replace(DEFAULT_SPACE, alone=_WHOLE, decreasing=_COARSE))
-_ROUNDED: Rule = [(candidate_selection, "with_rounded", lambda exact, *_: exact[1])]
 
 OF_ONE: Mapping[str, Rule] = {
     "nothing": [],
@@ -109,13 +108,11 @@ OF_ONE: Mapping[str, Rule] = {
     "powers between two others": _BETWEEN,
     "other work": _OTHER_WORK,
     "tenths, between, other work": [*_BETWEEN, *_OTHER_WORK, *_TENTHS],
-    "rounded whole numbers": _ROUNDED,
     "all of these": [
         *_without(BreakKind.SWELL, BreakKind.SETTLE, BreakKind.SORTED, BreakKind.LEAP),
         *_BETWEEN,
         *_OTHER_WORK,
         *_TENTHS,
-        *_ROUNDED,
     ],
     "breaks that begin at a capacity": _without_breaks(lambda each: each.begins),
     "levels, blocks and ceilings": _without(BreakKind.LEVELS, BreakKind.BLOCKS, BreakKind.CEILING),

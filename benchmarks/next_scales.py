@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from real_series import HEAD, Held, joined, line, measured, predicted
+from real_series import COUNTED, HEAD, Held, joined, line, measured, predicted
 from results import Table
 
 from callpath_modeler.arrays import FloatArray
@@ -29,13 +29,11 @@ def table(shared: Path) -> Table:
     AbsentError
         If the measurements are absent.
     """
-    found = [
-        held
-        for _, _, parts in measured(shared)
-        for points, values in parts
-        for held in _cut(points, values)
-    ]
-    every = joined(found)
+    found: dict[str, list[Held]] = {"times": [], "counts": []}
+    for _, metric, parts in measured(shared):
+        kind = "counts" if metric in COUNTED else "times"
+        found[kind] += [held for points, values in parts for held in _cut(points, values)]
+    every = joined([*found["times"], *found["counts"]])
     chosen = {
         **{f"{count} scales known": every.points == count for count in range(3, _MOST)},
         f"{_MOST} or more": every.points >= _MOST,
@@ -43,6 +41,7 @@ def table(shared: Path) -> Table:
         "all that suddenly took longer": every.sudden,
     }
     lines = [line(what, every.where(some)) for what, some in chosen.items()]
+    lines += [line(f"all {kind}", joined(parts)) for kind, parts in found.items()]
     return Table(("known", "predictions", *HEAD[2:]), lines, range(1, 10))
 
 

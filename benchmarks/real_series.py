@@ -67,7 +67,9 @@ class Series:
     inclusive: bool = False
 
 
-_OURS = ("time", "visits", "bytes_sent", "bytes_received")
+COUNTED = ("visits", "bytes_sent", "bytes_received")
+"""Metrics that are counts; the others are times."""
+_OURS = ("time", *COUNTED)
 _CALIPER = ("time_mean", "time_inc_max")
 
 

@@ -181,7 +181,6 @@ The second one is also that of runs that begin with one process.
 Unit: relative variance per doubling. Evidence: by convention.
 """
 
-
 LEAST, LEAST_OF_SEVERAL, LEAST_FAR = 0.003, 0.01, 1e-5
 """Smallest value that counts, relative to the largest value of a row.
 
@@ -199,40 +198,19 @@ Unit: whole numbers. Evidence: mathematics, the variance of a uniform distributi
 TICKS = (1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6)
 """Ticks of counts, of timers, and of tables that were written with few digits.
 
-Unit: ratio. Evidence: ablation, rounded whole numbers.
+Unit: ratio. Evidence: by convention.
 """
 
 SMALL = 1000.0
 """Smallest value of a row, in ticks, from which on half a tick is too small to matter.
 
-Unit: ticks. Evidence: ablation, rounded whole numbers.
+Unit: ticks. Evidence: by convention.
 """
 
 MOST_TICKS = 2.0**53
 """Largest whole number whose neighbours are floating-point numbers.
 
 Unit: ticks. Evidence: by convention.
-"""
-
-EXACT_WHOLE = 10.0
-"""Prior of exactness for whole numbers, relative to that for other values.
-
-An exact law of whole numbers has whole coefficients. They are rarer, by this factor, than all
-coefficients that round to the same values.
-
-Unit: relative prior. Evidence: ablation, rounded whole numbers.
-"""
-
-ROUNDED = 0.3
-"""Prior of whole numbers being rounded, relative to that of values of any kind being exact.
-
-Unit: relative prior. Evidence: ablation, rounded whole numbers.
-"""
-
-MATTERS = 0.05
-"""Odds of rounding below which it is left out, because it hardly moves an end of a band.
-
-Unit: odds. Evidence: ablation, rounded whole numbers.
 """
 
 NEVER = -1e9
@@ -253,8 +231,10 @@ OFF = 3.0
 Unit: standard deviations. Evidence: by convention.
 """
 
-OF_ONE_LAW = 0.2
+OF_ONE_LAW = 0.6
 """Largest correlation of the errors of call paths that follow one law outside of the hypotheses.
+
+Visits of all functions of a solver have its number of iterations in common.
 
 Unit: correlation. Evidence: ablation, correlation of errors.
 """
@@ -315,7 +295,6 @@ LEARNING_ROUNDS = 10
 
 Unit: rounds. Evidence: ablation, learnt priors.
 """
-
 
 FEWEST_POINTS = 5
 """Points needed: with fewer, the other points say too little about one of them.

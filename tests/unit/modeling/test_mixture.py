@@ -222,8 +222,8 @@ def test_a_regime_of_the_smallest_scales_does_not_bend_the_law_of_the_largest() 
 def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() -> None:
     points = np.array([1.0, 8, 27, 64, 125])
 
-    def wrong(smallest: float, share: float, noise: float) -> np.float64:
-        random = np.random.default_rng(7)
+    def wrong(smallest: float, share: float, noise: float, seed: int = 7) -> np.float64:
+        random = np.random.default_rng(seed)
         # Ten call paths would show that one scale differs from the others.
         law = np.geomspace(1, 20, 9)[:, None] * points
         law[:, 0] *= share
@@ -231,7 +231,7 @@ def test_one_process_that_has_none_to_talk_to_does_not_bend_the_law_of_many() ->
         found = fit(smallest * points, y).values([smallest * 1000.0])[:, 0] / (8 * law[:, -1])
         return np.median(np.abs(np.log(found)))
 
-    assert wrong(1, share=1e-4, noise=0.3) < 0.4
+    assert np.median([wrong(1, share=1e-4, noise=0.3, seed=seed) for seed in range(12)]) < 0.5
     # From two processes on, the smallest scale has the same weight as the others.
     assert wrong(1, share=0.3, noise=0.1) < 0.05 < wrong(2, share=0.3, noise=0.1)
 

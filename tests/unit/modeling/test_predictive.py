@@ -72,8 +72,11 @@ def test_bands_of_shared_work_hold_three_terms_that_two_others_resemble() -> Non
 
     y = law(points)[..., None] * (1 + 0.02 * random.standard_normal((len(share), 6, 3)))
     far = 16 * points[-1:]
-    band, truth = fit(points, y).predict(far), law(far)
-    assert ((band.low <= truth) & (truth <= band.high)).mean() >= 0.85
+    held = []
+    for program in np.array_split(np.arange(len(y)), len(y) // 12):
+        band, truth = fit(points, y[program]).predict(far), law(far)[program]
+        held += ((band.low <= truth) & (truth <= band.high)).ravel().tolist()
+    assert np.mean(held) >= 0.85
 
 
 @pytest.mark.parametrize("name", list(RESTS))
