@@ -26,6 +26,7 @@ from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import Columns, Fold, Noticed
 from callpath_modeler.readers.threads import (
     no_threads,
+    note_invalid,
     note_others,
     note_streams,
     run_time_metric,
@@ -185,7 +186,7 @@ class HpctoolkitProfile:
             return self._nothing(over_locations)
         noticed = Noticed()
         found = self._reduced(stored, over_locations, noticed)
-        self._note(metric, noticed)
+        note_invalid(self._notices, metric, noticed, self.call_tree)
         # Imbalance is a ratio, so it has no unit to convert.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         if not np.isnan(found.run_time):
@@ -228,7 +229,7 @@ class HpctoolkitProfile:
             clear(found.column, found.noise, noticed)
             values = found.column.of_all(len(group))
             sums[:, column] = np.bincount(group[known], np.nan_to_num(values[known]), groups)
-        self._note(metric, noticed)
+        note_invalid(self._notices, metric, noticed, self.call_tree)
         sums *= stored.scale
         return ThreadSums(sums, process)
 
@@ -343,17 +344,6 @@ class HpctoolkitProfile:
             return Reduced(values, of_all.total)
         processes = max(1, self.extent.processes)
         return Reduced(values / processes, of_all.total / processes)
-
-    def _note(self, metric: str, noticed: Noticed) -> None:
-        if noticed.not_finite:
-            count = noticed.not_finite
-            self._notices.note("CPM117", f"{metric}: {count} values", count, about=metric)
-        if noticed.negative:
-            path = self.call_tree.path(noticed.worst_row)
-            message = (
-                f"{metric}: {noticed.negative} values, the lowest {noticed.worst:.3g} in {path}"
-            )
-            self._notices.note("CPM105", message, noticed.negative, about=metric)
 
 
 class SummedProfile(HpctoolkitProfile):

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.calltree import CallTree
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
 from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
@@ -210,11 +210,8 @@ def _of_statements(columns: Mapping[str, int]) -> int:
 
 def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     """Return the metric-db files, and the locations according to them or to traces."""
-    try:
+    with reading(directory, COPY_IT_AGAIN):
         found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
-    except OSError as error:
-        what = f"{directory}: cannot be read: {error.strerror or error}"
-        raise InputError(what, hint=COPY_IT_AGAIN) from error
     stored = [(path, name) for path, name in found if name and name[4] == "metric-db"]
     traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
     places = LocationSet.of(

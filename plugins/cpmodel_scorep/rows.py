@@ -14,10 +14,10 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, ByteArray, FloatArray, Int64Array, IntArray
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, MalformedError
 from callpath_modeler.units import decimals_of
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
-from cpmodel_scorep.definitions import Definitions, MalformedError
+from cpmodel_scorep.definitions import Definitions
 
 BLOCK_BYTES = 4 << 20
 """Size of the blocks in which data are processed, in bytes.

@@ -20,10 +20,6 @@ HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 COPY_OR_MEASURE = "copy the profile again, or repeat the run"
 
 
-class MalformedError(Exception):
-    """Error in the format of a file; the message has the position."""
-
-
 class Location(NamedTuple):
     """The three numbers of a file name ``profile.n.c.t``."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -12,14 +11,13 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import MalformedError, reading
 from callpath_modeler.printable import shortened
 from callpath_modeler.support.input_limits import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     HOSTS,
     Location,
-    MalformedError,
     Timers,
     TimerValues,
     times_first,
@@ -112,14 +110,8 @@ class PackedProfile:
         self._host_of: dict[Location, str] = {}
         self._metrics: list[str] = []
         self._places: list[Location] = []
-        try:
-            with gzip.open(path) as file:
-                self._read(_Stream(cast("BinaryIO", file), budget_of(path)))
-        except MalformedError as error:
-            raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
-        except (OSError, EOFError, zlib.error) as cause:
-            what = getattr(cause, "strerror", None) or cause
-            raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
+        with reading(path, COPY_OR_MEASURE), gzip.open(path) as file:
+            self._read(_Stream(cast("BinaryIO", file), budget_of(path)))
 
     @property
     def timers(self) -> Timers:

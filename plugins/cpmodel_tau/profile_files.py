@@ -13,14 +13,13 @@ from typing import TextIO
 
 import numpy as np
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, MalformedError, reading
 from callpath_modeler.printable import shortened
 from callpath_modeler.units import decimal_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
     HOSTS,
     Location,
-    MalformedError,
     Timers,
     TimerValues,
     times_first,
@@ -157,16 +156,12 @@ class ProfileFiles:
         timers, locations = array("q"), array("q")
         numbers = array("d")
         for place, (location, path) in enumerate(files.items()):
-            try:
+            before = len(timers)
+            with reading(path, COPY_OR_MEASURE):
                 with path.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                    before = len(timers)
                     self._read_file(file, location, timers, numbers, known=known)
-                _check_once(timers[before:])
-            except OSError as cause:
-                what = cause.strerror or str(cause)
-                raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
-            except MalformedError as error:
-                raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
+                if len({*timers[before:]}) < len(timers) - before:
+                    raise MalformedError("a timer is listed twice")
             locations.extend([place] * (len(timers) - before))
         columns = np.array(numbers, np.float64).reshape(-1, 3).T
         return TimerValues(np.array(timers, np.intp), np.array(locations, np.intp), *columns)
@@ -205,11 +200,6 @@ class ProfileFiles:
         host = next((header.metadata[key] for key in HOSTS if key in header.metadata), None)
         if host is not None:
             self._host_of[location] = host
-
-
-def _check_once(timers: array[int]) -> None:
-    if len({*timers}) < len(timers):
-        raise MalformedError("a timer is listed twice")
 
 
 def _header(file: TextIO) -> _Header:
