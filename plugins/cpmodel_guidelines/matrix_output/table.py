@@ -26,13 +26,11 @@ def matrix_table(content: MatrixContent) -> Table:
         for row in matrix.rows:
             signs = {_title(*size): _sign(row, at.get(size)) for size in sizes}
             rows.append({**_identity(matrix, row), **signs})
-    names = [*rows[0]] if rows else []
-    columns: dict[str, list[Cell]] = {name: [row[name] for row in rows] for name in names}
     nested = [
         _nested(matrix, count)
         for matrix, count in zip(content.matrices, content.counts, strict=True)
     ]
-    return Table(columns, {}, {**content.header, "matrices": nested})
+    return Table.of_rows(rows, header={**content.header, "matrices": nested})
 
 
 def _title(axis: str, size: float) -> str:

@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.report.layout import GAP, TextColumn, TextStyle, shorten, wrap
-from callpath_modeler.units import signed_percent
 from cpmodel_guidelines.matrix_content import (
     SIGNS,
     CellVerdict,
@@ -17,7 +16,6 @@ from cpmodel_guidelines.matrix_content import (
     MatrixCell,
     MatrixContent,
     MatrixRow,
-    interval_text,
     labels_of,
     mark_of,
     probability_text,
@@ -223,8 +221,8 @@ def _cell(cell: MatrixCell | None, style: TextStyle) -> GridCell:
 def _worst(row: MatrixRow) -> str:
     """Return the largest slowdown among the violations of a row."""
     worst = None if row.worst is None else row.cells[row.worst]
-    factor = worst.factor if worst else row.mean.factor if row.mean else None
-    return "" if factor is None else signed_percent(factor - 1)
+    largest = worst or row.mean
+    return largest.by if largest else ""
 
 
 def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
@@ -235,7 +233,7 @@ def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
         cell = None if worst is None else row.cells[worst]
         if worst is not None and cell is not None:
             at = f"{matrix.axis}={labels[worst]}" if matrix.axis else ""
-            rows.append((signed_percent(cell.factor - 1), interval_text(cell), at, row))
+            rows.append((cell.by, cell.interval, at, row))
     if not rows:
         return
     yield Text("")

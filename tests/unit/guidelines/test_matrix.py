@@ -39,7 +39,7 @@ PUBLISHED = {
 
 def cell(verdict=CellVerdict.VIOLATED, factor=1.5, mark="**"):
     mark = mark if verdict is CellVerdict.VIOLATED else ""
-    return MatrixCell(verdict, factor, 0.9 * factor, 1.1 * factor, 0.004, None, "mock-up", mark)
+    return MatrixCell(factor, 0.9 * factor, 1.1 * factor, verdict, 0.004, None, "mock-up", mark)
 
 
 def with_counts(monotony, split, pattern, library="MPICH"):
