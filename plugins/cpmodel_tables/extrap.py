@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
@@ -28,8 +27,7 @@ class ExtrapFiles:
         text = first_text(path)
         return Match.CONTENT if extrap_text.is_text(text) or is_talpas(text) else Match.NO
 
-    @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the runs in the file.
 
         Raises
@@ -46,11 +44,10 @@ class ExtrapFiles:
         elif path.name.lower().endswith(JSON):
             series = extrap_json.read(path, whole_text(path, is_json=True))
         elif is_talpas(first_text(path)):
-            yield runs_of_grid(talpas.read(path))
-            return
+            return runs_of_grid(talpas.read(path))
         else:
             series = extrap_text.read(path)
-        yield runs_of(series.records(), findings)
+        return runs_of(series.records(), findings)
 
 
 def _by_name(path: Path) -> Match:

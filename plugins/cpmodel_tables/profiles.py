@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from callpath_modeler.diagnostics import Finding
@@ -33,8 +32,7 @@ class FoldedStacks:
             return Match.CONTENT if stacks.are_all(path) else Match.NO
         return Match.CONTENT if stacks.begins(path) else Match.NAME
 
-    @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the run; counts of equal stacks are added.
 
         Raises
@@ -43,7 +41,7 @@ class FoldedStacks:
             If a line is not a stack with a number.
         """
         values, findings = stacks.read(path)
-        yield SingleRun(path, values).runs("folded stacks", findings)
+        return SingleRun(path, values).runs("folded stacks", findings)
 
 
 class HatchetLiterals:
@@ -55,8 +53,7 @@ class HatchetLiterals:
         known = _LITERAL.match(text) and '"frame"' in text and '"metrics"' in text
         return Match.CONTENT if known else Match.NO
 
-    @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the run in the nodes.
 
         Raises
@@ -81,9 +78,8 @@ class HatchetLiterals:
                 profile.add(names, title, value)
             stack += [(names, child) for child in reversed(children)]
         message = f"{added} call paths added to a sibling of the same name"
-        yield profile.runs(
-            "Hatchet", [Finding("CPM112", str(path), message, added)] if added else []
-        )
+        noticed = [Finding("CPM112", str(path), message, added)] if added else []
+        return profile.runs("Hatchet", noticed)
 
 
 def _list(path: Path, nodes: object) -> list[object]:

@@ -19,7 +19,7 @@ from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
 from cpmodel_commspec.scalable.expansion import expanded
 from cpmodel_commspec.scalable.groups import Division, kept, layouts
-from cpmodel_commspec.scalable.merging import Merger
+from cpmodel_commspec.scalable.merging import ScalableMerger
 from cpmodel_commspec.scalable.quantities import Quantity, fit
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import Group, ScalableSpecification
@@ -118,7 +118,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     found = tokens(tables, statements, choice, chooser)
     programs, sequences, begins = _programs(joint, tables, found)
     free = [number for number, meaning in enumerate(found.meanings) if meaning.is_free]
-    merged = Merger(programs.trace_of, free).merge(sequences, begins)
+    merged = ScalableMerger(programs.trace_of, free).merge(sequences, begins)
     builder = Builder(joint, tables, choice, found, programs)
     body = builder.nodes(merged)
     problems = builder.problems
