@@ -24,8 +24,7 @@ from callpath_modeler.readers.paths import (
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.support.input_limits import InputLimits
 from cpmodel_tables import grid as cells
-from cpmodel_tables.chosen_columns import require_parameters, with_choices
-from cpmodel_tables.column_roles import column_roles
+from cpmodel_tables.column_roles import column_roles, require_parameters, with_choices
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid

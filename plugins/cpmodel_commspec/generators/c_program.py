@@ -15,9 +15,11 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share, levels
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.generators.functions import PROMPT, STARTED_SENDS, Functions
 from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Options
 from cpmodel_commspec.generators.statements import (
+    PROMPT,
+    STARTED_SENDS,
+    Functions,
     Statements,
     attached,
     divisions,

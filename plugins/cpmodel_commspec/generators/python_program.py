@@ -11,9 +11,11 @@ from callpath_modeler.printable import printable, python_docstring
 from cpmodel_commspec import formulas
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.formulas import Tables
-from cpmodel_commspec.generators.functions import PROMPT, STARTED_SENDS, Functions
 from cpmodel_commspec.generators.interface import Options
 from cpmodel_commspec.generators.statements import (
+    PROMPT,
+    STARTED_SENDS,
+    Functions,
     Statements,
     attached,
     divisions,

@@ -17,7 +17,6 @@ from cpmodel_commspec.expressions import size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import Relation
-from cpmodel_commspec.scalable.groups import grouped
 from cpmodel_commspec.scalable.quantities import Quantity, Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
 from cpmodel_commspec.scalable.specification import (
@@ -26,6 +25,7 @@ from cpmodel_commspec.scalable.specification import (
     Number,
     ScalableSpecification,
     Step,
+    grouped,
     walk,
 )
 from cpmodel_commspec.scalable.times import ENDING, Times

@@ -22,15 +22,14 @@ from cpmodel_commspec.generators.c_program import (
     timed,
     timers,
 )
-from cpmodel_commspec.generators.functions import Functions
-from cpmodel_commspec.generators.statements import HANDLES, operation
+from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
-from cpmodel_commspec.scalable.groups import BLOCKS
 from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
 from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, Order
 from cpmodel_commspec.scalable.specification import (
+    BLOCKS,
     Group,
     Loop,
     Node,

@@ -22,8 +22,7 @@ from cpmodel_guidelines.matrix_content import (
     published_text,
 )
 from cpmodel_guidelines.matrix_output.page import matrix_page
-from cpmodel_guidelines.matrix_output.table import matrix_table
-from cpmodel_guidelines.matrix_output.text import Grid, GridCell, matrix_text
+from cpmodel_guidelines.matrix_output.text import Grid, GridCell, matrix_table, matrix_text
 from cpmodel_guidelines.published import PATTERNS, published_checks, published_guidelines
 from cpmodel_guidelines.rules import GuidelineKind
 
