@@ -13,7 +13,7 @@ import numpy as np
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from cpmodel_commspec import formulas
-from cpmodel_commspec.collectives import Form
+from cpmodel_commspec.collectives import ROOTED, Form
 from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.expressions import Partner
@@ -30,6 +30,15 @@ WAITS = {name.lower(): name for name in ("MPI_Wait", "MPI_Waitall", "MPI_Waitany
 SENDS = {name.lower(): name for name in ("MPI_Send", "MPI_Ssend", "MPI_Bsend")}
 STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI_Ibsend")}
 """Functions that programs call by their own names, by the name in small letters."""
+
+
+MOVES = {
+    "barrier": "nothing",
+    "bcast": "one",
+    **dict.fromkeys(("gather", "scatter", "allgather", "alltoall"), "both"),
+    **dict.fromkeys(("reduce", "allreduce", "scan", "exscan", "reduce_scatter_block"), "reduced"),
+}
+"""Buffers of collective operations: one, one to send and one to receive, or both to reduce."""
 
 
 def _is_sum(parts: Int64Array, whole: Int64Array) -> bool:
@@ -84,9 +93,18 @@ class Functions(ABC):
     def array(self, numbers: Sequence[int]) -> str:
         """Return numbers as an argument."""
 
-    @abstractmethod
     def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
         """Return the call of a collective operation that moves equal sizes on all ranks."""
+        function = "start_" * is_started + name + "_in_place" * is_in_place
+        sizes = ["size"] * (name != "barrier") + ["root"] * (name in ROOTED)
+        head = f"{function}({', '.join(['comm', *sizes])})"
+        text = self._collective(head, name, is_in_place=is_in_place, is_started=is_started)
+        self.add(function, text, ("start",) if is_started else ())
+        return self.call(function, *arguments)
+
+    @abstractmethod
+    def _collective(self, head: str, name: str, *, is_in_place: bool, is_started: bool) -> str:
+        """Return the definition of a collective operation; `head` has its name and parameters."""
 
     @abstractmethod
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
@@ -97,9 +115,17 @@ class Functions(ABC):
         kind : the operations, ``SEND``, ``RECEIVE`` or ``-1`` for all; "" for those at `places`
         """
 
-    @abstractmethod
     def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
         """Return the call of a function of `SENDS` or `STARTED_SENDS`."""
+        name = function[4:].lower() + "_and_forget" * (not is_awaited)
+        is_started = function.lower() in STARTED_SENDS
+        text = self._send(name, function, is_started=is_started, is_awaited=is_awaited)
+        self.add(name, text, ("start",) if is_started and is_awaited else ())
+        return self.call(name, *arguments)
+
+    @abstractmethod
+    def _send(self, name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
+        """Return the definition of a function that sends."""
 
     def add(self, name: str, text: str, needs: Collection[str] = ()) -> None:
         """Add a function that has no part in the source."""
