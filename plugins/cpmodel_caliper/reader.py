@@ -63,7 +63,8 @@ class CaliperReader:
         """
         from cpmodel_caliper.profile import CaliperProfile
 
-        contents = contents_of_run(path) if path.is_dir() else contents_of(path)
+        parts = [(file, contents_of(file)) for file in files_in(path)] if path.is_dir() else []
+        contents = joined(parts) if parts else contents_of(path)
         profile = CaliperProfile(contents, str(path))
         yield [RunSource(profile, profile.parameters)]
 
@@ -84,17 +85,6 @@ def _match_directory(path: Path) -> Match:
     except InputError:
         return Match.NO
     return Match.CONTENT if are_of_one_run(first, second) else Match.NO
-
-
-def contents_of_run(directory: Path) -> Contents:
-    """Return the contents of the files of all processes of a run.
-
-    Raises
-    ------
-    InputError
-        As by `contents_of`, or if the files do not belong together.
-    """
-    return joined([(file, contents_of(file)) for file in files_in(directory)])
 
 
 def contents_of(path: Path) -> Contents:

@@ -144,8 +144,8 @@ class Formulas:
         for term in terms:
             factor = term.numerator * (below // term.denominator)
             if term.basis.is_log:
-                product = f"{self._logarithm(term.basis, line)}"
-                product = _times(factor, _times_powers(product, powers, self._dimensions))
+                parts = [self._logarithm(term.basis, line), *_powers(powers, self._dimensions)]
+                product = _times(factor, " * ".join(parts))
             else:
                 raised = [a + b for a, b in zip(term.basis.powers, powers, strict=True)]
                 product = self._product(factor, (raised[0], raised[1], raised[2]))
@@ -175,10 +175,6 @@ def _powers(powers: tuple[int, int, int], dimensions: int) -> list[str]:
     if len(set(own)) == 1:
         return ["p"] * own[0]
     return [axis for axis, power in zip(AXES, own, strict=False) for _ in range(power)]
-
-
-def _times_powers(product: str, powers: tuple[int, int, int], dimensions: int) -> str:
-    return " * ".join([product, *_powers(powers, dimensions)])
 
 
 def _times(factor: int, product: str) -> str:

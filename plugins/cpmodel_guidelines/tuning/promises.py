@@ -118,8 +118,12 @@ def hold(
             hint="measure the same functions, processes and sizes again",
         )
     # Names that no guideline uses would be taken for other callers of a collective.
-    used = (each for each in joined.measurements if _is_plain(each) or each.cell.function in named)
-    joined = replace(joined, measurements=tuple(used))
+    used = tuple(
+        each
+        for each in joined.measurements
+        if canonical(each.cell.function) is not None or each.cell.function in named
+    )
+    joined = replace(joined, measurements=used)
     tukey = question.without_outliers
     bench = benchmark_of(experiment_of(joined, without_outliers=tukey), others=named)
     found = verify(
@@ -147,10 +151,6 @@ _AFTER, _RULED, _WAY = "with_the_rules", "with_rule", "promised"
 
 def _library(group: Group) -> str:
     return group[0] if group else ""
-
-
-def _is_plain(of: Measurement) -> bool:
-    return canonical(of.cell.function) is not None
 
 
 def _of_library(after: Campaign, library: str) -> Campaign:
