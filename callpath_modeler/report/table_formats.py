@@ -109,10 +109,9 @@ class Table:
         rows: Sequence[Mapping[str, Cell]],
         units: Mapping[str, str] | None = None,
         header: Mapping[str, object] | None = None,
-        names: Iterable[str] = (),
     ) -> Table:
-        """Return a table of rows with the same names; `names` are those of a table without rows."""
-        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else names)}
+        """Return a table of rows with the same names; without a row, it has no column."""
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
         return cls(columns, units or {}, header or {})
 
     def __len__(self) -> int:

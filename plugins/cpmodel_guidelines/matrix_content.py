@@ -25,7 +25,7 @@ from callpath_modeler.units import (
     short_size,
 )
 from cpmodel_guidelines.answer import MEASURED, MOCK_UP, Judged, MeanOfChecks, Row, Verification
-from cpmodel_guidelines.campaigns.campaign import PROCESSES, SIZE, Campaign
+from cpmodel_guidelines.campaigns.campaign import PROCESSES, SIZE, Campaign, plain_size
 from cpmodel_guidelines.checks import Group
 from cpmodel_guidelines.judge import Slowdown
 from cpmodel_guidelines.published import PublishedCheck, published_guidelines, stars
@@ -297,8 +297,8 @@ def published_table(campaign: Campaign, checks: Sequence[PublishedCheck]) -> Tab
     """Return one row per violation, with the columns of PGMPI's table first."""
     found = [each for each in checks if each.significance]
     columns: dict[str, list[Cell]] = {
-        "start": [_whole(each.start) for each in found],
-        "end": [_whole(each.end) for each in found],
+        "start": [plain_size(each.start) for each in found],
+        "end": [plain_size(each.end) for each in found],
         "func": [each.function for each in found],
         "name": [str(each.kind) for each in found],
         "significance": [each.significance for each in found],
@@ -319,11 +319,6 @@ def published_header(campaign: Campaign, checks: Sequence[PublishedCheck]) -> di
         for each in published_matrices(campaign, checks)
     }
     return {"campaign": campaign.name, "compat": "pgmpi", "findings": findings, "counts": counts}
-
-
-def _whole(size: float) -> float:
-    """Return a size without decimals if it has none."""
-    return int(size) if size == int(size) else size
 
 
 def published_headline(campaign: Campaign, checks: Sequence[PublishedCheck]) -> list[str]:

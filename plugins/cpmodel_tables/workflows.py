@@ -18,6 +18,7 @@ from callpath_modeler.readers.base import Match, RunSource
 from callpath_modeler.readers.paths import is_measured
 from cpmodel_tables import ramble, reframe, thicket
 from cpmodel_tables.delimited import refuse_twice
+from cpmodel_tables.dialects import is_rule
 from cpmodel_tables.grid import Grid, as_numbers, refuse_many, without_rows
 from cpmodel_tables.layout import TableLayout, is_table, layout_of
 from cpmodel_tables.reader import JSON, PICKLE, YAML
@@ -85,7 +86,6 @@ def _runs_of_json(path: Path, text: str) -> list[RunSource]:
     return reframe.read_report(path) if reframe.is_report(text) else ramble.read_json(path)
 
 
-_RULE = frozenset("-+|: ")
 _NAME = re.compile(r"\s*(\S[^|]*):\s*")
 _MOST_NAME = 200
 _LEAST_ROWS = 2
@@ -164,13 +164,13 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
     table, above = _Table(""), ""
     for number, line in enumerate(lines, 1):
         text = line.strip()
-        if "|" not in text and not (table.rows and _is_rule(text)):
+        if "|" not in text and not (table.rows and is_rule(text)):
             if table.rows:
                 yield table
             named = _NAME.fullmatch(line) if len(line) < _MOST_NAME else None
             above = named[1] if named else (above if not text else "")
             table = _Table(above)
-        elif _is_rule(text):
+        elif is_rule(text):
             # A second rule belongs to the frame of another kind of table.
             table.is_ruled = table.is_ruled or len(table.rows) == 1
         else:
@@ -178,10 +178,6 @@ def _tables(lines: Sequence[str]) -> Iterator[_Table]:
             table.lines.append(number)
     if table.rows:
         yield table
-
-
-def _is_rule(text: str) -> bool:
-    return "-" in text and _RULE.issuperset(text)
 
 
 def _within_bars(text: str) -> str:

@@ -26,10 +26,10 @@ from cpmodel_commspec.scalable.specification import (
     ScalableSpecification,
     Step,
     grouped,
-    walk,
 )
 from cpmodel_commspec.scalable.times import ENDING, Times
 from cpmodel_commspec.simulation.wildcards import resolved
+from cpmodel_commspec.specification import walk
 
 _MOST_OPERATIONS = 50_000_000
 _ANOTHER = "add a trace in which they differ"

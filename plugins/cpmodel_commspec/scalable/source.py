@@ -36,10 +36,11 @@ from cpmodel_commspec.scalable.specification import (
     Number,
     ScalableSpecification,
     Step,
-    walk,
+    grouped_text,
 )
 from cpmodel_commspec.scalable.text import is_world, summary
 from cpmodel_commspec.scalable.times import ENDING, Key, Times
+from cpmodel_commspec.specification import walk
 from cpmodel_commspec.text import functions_text
 
 NAMES = {
@@ -81,7 +82,7 @@ class Formulas:
             if constant in {1, -1}:
                 text += f" {'+' if constant == 1 else '-'} {feature}"
             else:
-                text += f" + {_grouped(self.quantity(factor, line))} * {feature}"
+                text += f" + {grouped_text(self.quantity(factor, line))} * {feature}"
         text = text.removeprefix("0 + ") if told.factors else text
         if told.modulus is None:
             return text
@@ -117,7 +118,7 @@ class Formulas:
         if relation is Relation.TRANSPOSED:
             self._functions.use("transposed")
             return "transposed()"
-        group = _grouped(number)
+        group = grouped_text(number)
         if relation in {Relation.AHEAD, Relation.AHEAD_POWER, Relation.BEHIND_POWER}:
             self._functions.use("turn")
             text = {
@@ -187,10 +188,6 @@ def _moved(name: str, step: int) -> str:
     if not step:
         return name
     return f"{name} {'+' if step > 0 else '-'} {abs(step)}"
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
 
 
 _STEP = "    "

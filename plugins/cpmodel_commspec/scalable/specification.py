@@ -16,6 +16,7 @@ from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form
 from cpmodel_commspec.scalable.quantities import Quantity, fit, power, whole
 from cpmodel_commspec.scalable.scales import Order, Scale
+from cpmodel_commspec.specification import walk
 
 BLOCKS, STRIDES = "blocks", "strides"
 
@@ -134,7 +135,11 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         text = str(self.base)
         for name, factor in self.factors.items():
             text = _added(text, str(factor), name)
-        return text if self.modulus is None else f"{_grouped(text)} % {_grouped(str(self.modulus))}"
+        return (
+            text
+            if self.modulus is None
+            else f"{grouped_text(text)} % {grouped_text(str(self.modulus))}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +293,14 @@ def _added(text: str, factor: str, name: str) -> str:
     sign = "+"
     if factor.startswith("-"):
         sign, factor = "-", factor[1:]
-    product = name if factor == "1" else f"{_grouped(factor)} * {name}"
+    product = name if factor == "1" else f"{grouped_text(factor)} * {name}"
     if text == "0":
         return product if sign == "+" else f"-{product}"
     return f"{text} {sign} {product}"
 
 
-def _grouped(text: str) -> str:
+def grouped_text(text: str) -> str:
+    """Return a formula that can be a factor."""
     return f"({text})" if " " in text else text
 
 
@@ -377,13 +383,3 @@ class ScalableSpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     def lines(self) -> int:
         """Number of operations and loops."""
         return sum(1 for _ in walk(self.body))
-
-
-def walk(
-    nodes: Sequence[Node], around: tuple[Loop, ...] = ()
-) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
-    """Yield loops and steps in order, each with the loops around it from the outside."""
-    for node in nodes:
-        yield node, around
-        if isinstance(node, Loop):
-            yield from walk(node.body, (*around, node))

@@ -23,8 +23,8 @@ from cpmodel_commspec.scalable.specification import (
     Node,
     ScalableSpecification,
     Step,
-    walk,
 )
+from cpmodel_commspec.specification import walk
 from cpmodel_commspec.text import action_text, functions_text, usual
 
 _STEP = "  "
