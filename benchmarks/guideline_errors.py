@@ -22,13 +22,13 @@ from results import Table
 from cpmodel_guidelines.answer import Method
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.campaigns.campaign import experiment_of
-from cpmodel_guidelines.catalogue import guidelines_of
 from cpmodel_guidelines.functions import reprompi_mock_up
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.published import PATTERNS
 from cpmodel_guidelines.statistics.permutations import Control, adjusted, permutation_test
 from cpmodel_guidelines.statistics.two_sample_tests import mean_chances, rank_sum_chances
 from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
+from cpmodel_guidelines.suites.pgmpi import guidelines_of
 from cpmodel_guidelines.verification import Verification, verify
 
 SIZES = np.array([1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192,

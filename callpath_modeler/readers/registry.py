@@ -22,6 +22,29 @@ from callpath_modeler.support.program_path import OURS, EntryPoint, installed_en
 _REQUIRED = ("api_version", "name", "description", "suffixes", "match")
 
 
+def made(make: Callable[[], Any], who: str, remedy: str) -> Any:
+    """Return what a plugin makes.
+
+    Parameters
+    ----------
+    make : function of the plugin
+    who : name of the result, for messages
+    remedy : hint of the error
+
+    Raises
+    ------
+    PluginError
+        If the function fails.
+    """
+    try:
+        return make()
+    except MemoryError:
+        raise
+    # An import may also end the process with SystemExit.
+    except (Exception, SystemExit) as cause:
+        raise PluginError(f"{who} does not load: {error_line(cause)}", hint=remedy) from cause
+
+
 def loaded(make: Callable[[], Any], who: str, remedy: str) -> Reader:
     """Return a new reader after checking the contract.
 
@@ -36,13 +59,7 @@ def loaded(make: Callable[[], Any], who: str, remedy: str) -> Reader:
     PluginError
         If the reader cannot be created, or if it violates the contract.
     """
-    try:
-        reader: Reader = make()
-    except MemoryError:
-        raise
-    # An import may also end the process with SystemExit.
-    except (Exception, SystemExit) as cause:
-        raise PluginError(f"{who} does not load: {error_line(cause)}", hint=remedy) from cause
+    reader: Reader = made(make, who, remedy)
     missing = [name for name in _REQUIRED if not hasattr(reader, name)]
     if not isinstance(reader, ProfileReader | SeriesReader) and not missing:
         missing = ["open"]
@@ -146,16 +163,16 @@ def _imported(path: Path) -> ModuleType:
 GROUP = "callpath_modeler.readers"
 
 
-def offered() -> list[EntryPoint]:
-    """Return the readers of all installed packages without imports, this package's first."""
-    found = installed_entry_points(GROUP)
+def offered(group: str = GROUP) -> list[EntryPoint]:
+    """Return the plugins of all installed packages without imports, this package's first."""
+    found = installed_entry_points(group)
     return sorted(found, key=lambda e: (e.package != OURS, e.name, e.value))
 
 
-def installed() -> dict[str, EntryPoint]:
-    """Return the installed readers by name, without imports; of two of one name, the first."""
+def installed(group: str = GROUP) -> dict[str, EntryPoint]:
+    """Return the installed plugins by name, without imports; of two of one name, the first."""
     by_name: dict[str, EntryPoint] = {}
-    for entry in offered():
+    for entry in offered(group):
         by_name.setdefault(entry.name, entry)
     return by_name
 

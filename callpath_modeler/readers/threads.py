@@ -108,6 +108,25 @@ def note_others(
         notices.note("CPM173", message, len(others), about=metric)
 
 
+def note_invalid(notices: Notices, metric: str, noticed: Noticed, tree: CallTree) -> None:
+    """Add findings about values that are not finite, and about values below zero.
+
+    Parameters
+    ----------
+    notices : findings about the profile
+    metric : name of the metric
+    noticed : counts of reading its values
+    tree : the call tree
+    """
+    if noticed.not_finite:
+        count = noticed.not_finite
+        notices.note("CPM117", f"{metric}: {count} values", count, about=metric)
+    if noticed.negative:
+        lowest = f"the lowest {noticed.worst:.3g} in {tree.path(noticed.worst_row)}"
+        message = f"{metric}: {noticed.negative} values, {lowest}"
+        notices.note("CPM105", message, noticed.negative, about=metric)
+
+
 def with_longest_threads(
     columns: Columns, source: ThreadSource, metrics: Sequence[DeclaredMetric], call_paths: int
 ) -> Columns:

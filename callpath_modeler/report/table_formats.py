@@ -103,6 +103,17 @@ class Table:
     header: Mapping[str, object] = field(default_factory=dict)
     heads: Mapping[str, tuple[str, bool]] | None = None
 
+    @classmethod
+    def of_rows(
+        cls,
+        rows: Sequence[Mapping[str, Cell]],
+        units: Mapping[str, str] | None = None,
+        header: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Return a table of rows with the same names; without a row, it has no column."""
+        columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+        return cls(columns, units or {}, header or {})
+
     def __len__(self) -> int:
         if isinstance(self.columns, RowColumns):
             return len(self.columns.rows)

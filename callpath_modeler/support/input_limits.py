@@ -18,6 +18,7 @@ import json
 import math
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -251,6 +252,27 @@ def packed_budget(path: Path) -> Budget | None:
     except OSError:
         return None
     return budget_of(path) if is_packed else None
+
+
+def first_block(path: Path, size: int = 4096, *, unpack: bool = False) -> bytes:
+    """Return the first block of a file; b"" if it is empty, no file, or cannot be read.
+
+    Parameters
+    ----------
+    size : maximum number of bytes
+    unpack : whether the content of files of gzip is returned
+    """
+    try:
+        # Opening a pipe would block until another process opens its other end.
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            block = file.read(size)
+        if unpack and block.startswith(GZIP):
+            block = zlib.decompressobj(wbits=31).decompress(block, size)
+    except (OSError, zlib.error):
+        return b""
+    return block
 
 
 def unpacked_pieces(stream: BinaryIO, budget: Budget) -> Iterator[bytes]:

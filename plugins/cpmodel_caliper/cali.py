@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 from callpath_modeler.units import decimal_of, whole_of
 from cpmodel_caliper.contents import (
@@ -17,7 +18,6 @@ from cpmodel_caliper.contents import (
     SAMPLES,
     UNKNOWN_PLACE,
     Contents,
-    MalformedError,
     Quantity,
     RecordColumn,
     SourcePlace,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.support.input_limits import json_value
@@ -18,7 +19,6 @@ from cpmodel_caliper.contents import (
     REGIONS,
     SAMPLES,
     Contents,
-    MalformedError,
     Quantity,
     SourcePlace,
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT
 from callpath_modeler.units import whole_of
 
@@ -58,10 +59,6 @@ class SourcePlace(Struct, frozen=True):
 
 
 UNKNOWN_PLACE = SourcePlace()
-
-
-class MalformedError(Exception):
-    """Error in the contents of a file; the message has the position."""
 
 
 class Quantity(Struct, frozen=True):

@@ -10,14 +10,14 @@ from typing import ClassVar
 
 from msgspec import structs
 
-from callpath_modeler.errors import InputError, UsageError
+from callpath_modeler.errors import InputError, UsageError, reading
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, RunSource
+from callpath_modeler.support.input_limits import first_block
 from cpmodel_caliper.contents import (
     FUNCTIONS,
     MAGIC,
     Contents,
-    MalformedError,
     RecordColumn,
     region_name,
 )
@@ -63,7 +63,8 @@ class CaliperReader:
         """
         from cpmodel_caliper.profile import CaliperProfile
 
-        contents = contents_of_run(path) if path.is_dir() else contents_of(path)
+        parts = [(file, contents_of(file)) for file in files_in(path)] if path.is_dir() else []
+        contents = joined(parts) if parts else contents_of(path)
         profile = CaliperProfile(contents, str(path))
         yield [RunSource(profile, profile.parameters)]
 
@@ -86,17 +87,6 @@ def _match_directory(path: Path) -> Match:
     return Match.CONTENT if are_of_one_run(first, second) else Match.NO
 
 
-def contents_of_run(directory: Path) -> Contents:
-    """Return the contents of the files of all processes of a run.
-
-    Raises
-    ------
-    InputError
-        As by `contents_of`, or if the files do not belong together.
-    """
-    return joined([(file, contents_of(file)) for file in files_in(directory)])
-
-
 def contents_of(path: Path) -> Contents:
     """Return the contents of a file.
 
@@ -107,16 +97,13 @@ def contents_of(path: Path) -> Contents:
     """
     from cpmodel_caliper import cali, cali_json
 
-    try:
-        with path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file:
-            if _head(path).startswith(MAGIC) or path.name.lower().endswith(".cali"):
-                return cali.read(file)
-            return cali_json.read(file.read())
-    except OSError as cause:
-        what = cause.strerror or str(cause)
-        raise InputError(f"{path}: cannot be read: {what}", hint=_COPY_IT_AGAIN) from None
-    except MalformedError as error:
-        raise InputError(f"{path}: {error}", hint=_COPY_IT_AGAIN) from None
+    with (
+        reading(path, _COPY_IT_AGAIN),
+        path.open(encoding="utf-8-sig", errors="backslashreplace", newline="\n") as file,
+    ):
+        if _head(path).startswith(MAGIC) or path.name.lower().endswith(".cali"):
+            return cali.read(file)
+        return cali_json.read(file.read())
 
 
 def _whole(path: Path) -> str:
@@ -128,13 +115,7 @@ def _whole(path: Path) -> str:
 
 
 def _head(path: Path) -> str:
-    try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(_BLOCK).decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError:
-        return ""
+    return first_block(path, _BLOCK).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 ENDING = ".cali"

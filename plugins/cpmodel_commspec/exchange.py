@@ -91,7 +91,9 @@ def _check(told: Specification) -> None:
     known = range(told.processes)
     words = [told.program, *told.left_out, *(one.name for one in told.communicators)]
     _require(all(map(str.isprintable, words)), "a name with control characters")
-    members_of = _sizes_of_groups(told)
+    members_of = [
+        {rank: len(group) for group in one.groups for rank in group} for one in told.communicators
+    ]
     for communicator in told.communicators:
         members = [rank for group in communicator.groups for rank in group]
         _require(len(set(members)) == len(members), "a rank is in a communicator twice")
@@ -146,13 +148,6 @@ def _check_shape(told: Specification, shape: Shape) -> None:
     _require(has_form, f"an unknown form of {shape.name}")
     _require(shape.name.isprintable(), "a name with control characters")
     _require(all(0 < abs(size) < _MOST_BYTES for size in shape.grid), "a grid of no size")
-
-
-def _sizes_of_groups(told: Specification) -> list[dict[int, int]]:
-    """Return the size of the group of each rank, for each communicator."""
-    return [
-        {rank: len(group) for group in one.groups for rank in group} for one in told.communicators
-    ]
 
 
 def _check_step(

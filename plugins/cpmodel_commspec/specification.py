@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -181,14 +181,17 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return 0.0 if self.ending is None else float(self.ending.of_rank(rank)[0])
 
 
-def walk(
-    nodes: Sequence[Node], around: tuple[Loop, ...] = ()
-) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
-    """Yield loops and steps in order, each with the loops around it from the outside."""
+_N = TypeVar("_N")
+
+
+def walk(nodes: Sequence[_N], around: tuple[Any, ...] = ()) -> Iterator[tuple[_N, tuple[Any, ...]]]:
+    """Yield loops and steps in order, each with the loops around it from the outside.
+
+    Only loops have a body, also those of programs for any number of processes.
+    """
     for node in nodes:
         yield node, around
-        if isinstance(node, Loop):
-            yield from walk(node.body, (*around, node))
+        yield from walk(getattr(node, "body", ()), (*around, node))
 
 
 def lines_in(node: Node) -> int:

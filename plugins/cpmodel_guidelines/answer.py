@@ -18,7 +18,7 @@ from callpath_modeler.report.exports import at_largest
 from cpmodel_guidelines.benchmark import Benchmark
 from cpmodel_guidelines.checks import Group, GuidelineCheck, MissingFunctions
 from cpmodel_guidelines.functions import functions_in
-from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts
+from cpmodel_guidelines.judge import GuidelineVerdict, GuidelineVerdicts, Slowdown
 from cpmodel_guidelines.rules import Guideline
 from cpmodel_guidelines.statistics.permutations import Control
 from cpmodel_guidelines.statistics.power import Power
@@ -87,19 +87,15 @@ interpolated times between two message sizes, or models."""
 
 
 @dataclass(frozen=True, slots=True)
-class MeanOfChecks:
-    """The mean of all checks of a guideline in a group.
+class MeanOfChecks(Slowdown):
+    """The geometric mean of all checks of a guideline in a group.
 
     Attributes
     ----------
-    factor, low, high : geometric mean of left over right, with its interval
     rate : family-wise error rate at which the mean is called a violation; NaN = not tested
     violated : verdict
     """
 
-    factor: float
-    low: float
-    high: float
     rate: float
     violated: bool
 
@@ -194,6 +190,10 @@ class VerdictTally:
         if self.violated or self.mean is not None:
             return GuidelineVerdict.VIOLATED
         return GuidelineVerdict.HOLDS if self.holds == len(self.checks) else GuidelineVerdict.OPEN
+
+    def slowdown(self, of: Judged) -> Slowdown:
+        """Return the slowdown of the mean if it decides, else of the worst check."""
+        return of.verdicts.slowdown(self.worst) if self.mean is None else self.mean
 
 
 def tallies(of: Judged) -> dict[tuple[Guideline, Group], VerdictTally]:

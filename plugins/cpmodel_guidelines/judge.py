@@ -25,6 +25,7 @@ from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.analysis.uncertain import Band, propagate_errors
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share
+from callpath_modeler.units import signed_percent
 from cpmodel_guidelines.benchmark import Estimates
 
 NO_TIME = Estimates(np.zeros(1), np.zeros(1), np.ones(1))
@@ -37,6 +38,27 @@ class GuidelineVerdict(StrEnum):
     VIOLATED = "violated"
     HOLDS = "holds"
     OPEN = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """Time of the left side over time of the right side, with its interval; NaN = unknown."""
+
+    factor: float
+    low: float
+    high: float
+
+    @property
+    def by(self) -> str:
+        """Return the slowdown as a signed percentage."""
+        return signed_percent(self.factor - 1)
+
+    @property
+    def interval(self) -> str:
+        """Return the interval as signed percentages; "" = unknown."""
+        if np.isnan(self.low):
+            return ""
+        return f"{signed_percent(self.low - 1)} … {signed_percent(self.high - 1)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +85,10 @@ class GuidelineVerdicts:
     def take(self, rows: Sequence[int]) -> GuidelineVerdicts:
         """Return the verdicts on the checks at `rows`."""
         return GuidelineVerdicts(*(getattr(self, each.name)[[*rows]] for each in fields(self)))
+
+    def slowdown(self, check: int) -> Slowdown:
+        """Return the slowdown of one check."""
+        return Slowdown(*(float(column[check]) for column in (self.factor, self.low, self.high)))
 
     def verdict(self, check: int) -> GuidelineVerdict:
         """Return the verdict on one check."""

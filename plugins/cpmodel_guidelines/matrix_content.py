@@ -8,7 +8,7 @@ written once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -23,11 +23,11 @@ from callpath_modeler.units import (
     percent,
     setting_text,
     short_size,
-    signed_percent,
 )
 from cpmodel_guidelines.answer import MEASURED, MOCK_UP, Judged, MeanOfChecks, Row, Verification
-from cpmodel_guidelines.campaigns.campaign import PROCESSES, SIZE, Campaign
+from cpmodel_guidelines.campaigns.campaign import PROCESSES, SIZE, Campaign, plain_size
 from cpmodel_guidelines.checks import Group
+from cpmodel_guidelines.judge import Slowdown
 from cpmodel_guidelines.published import PublishedCheck, published_guidelines, stars
 from cpmodel_guidelines.rules import Guideline, GuidelineKind
 from cpmodel_guidelines.verification_text import context, header_of, headline, legend
@@ -47,13 +47,12 @@ class CellVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCell:
+class MatrixCell(Slowdown):
     """A guideline at one message size.
 
     Attributes
     ----------
     verdict : verdict
-    factor, low, high : left side over right side, with its interval; NaN = unknown
     rate : error rate at which the guideline is called violated, or the p-value; NaN = no test
     probability : probability of a predicted violation; None = measured
     basis : where the right side comes from
@@ -61,9 +60,6 @@ class MatrixCell:
     """
 
     verdict: CellVerdict
-    factor: float
-    low: float
-    high: float
     rate: float
     probability: float | None
     basis: str
@@ -272,26 +268,18 @@ def _cell(of: Judged, check: int, *, is_predicted: bool) -> MatrixCell:
     verdicts = of.verdicts
     verdict = CellVerdict(verdicts.verdict(check).value)
     rate, chance = float(verdicts.rate[check]), float(verdicts.chance[check])
-    factor, low, high = (
-        float(column[check]) for column in (verdicts.factor, verdicts.low, verdicts.high)
-    )
-    probability = None
-    if is_predicted:
-        probability = float("nan") if np.isnan(chance) else 1 - chance
-    is_violated = verdict is CellVerdict.VIOLATED
-    return MatrixCell(
-        *(verdict, factor, low, high, rate, probability, of.basis[check]),
-        mark_of(rate) if is_violated else "",
-    )
+    probability = 1 - chance if is_predicted else None
+    mark = mark_of(rate) if verdict is CellVerdict.VIOLATED else ""
+    factor, low, high = astuple(verdicts.slowdown(check))
+    return MatrixCell(factor, low, high, verdict, rate, probability, of.basis[check], mark)
 
 
 def _published_cell(check: PublishedCheck) -> MatrixCell:
     verdict = CellVerdict.VIOLATED if check.significance else CellVerdict.NOT_SHOWN
     unknown = float("nan")
     basis = MOCK_UP if check.kind is GuidelineKind.PATTERN else MEASURED
-    return MatrixCell(
-        *(verdict, check.factor, unknown, unknown, check.chance, None, basis), check.significance
-    )
+    cell = (verdict, check.chance, None, basis, check.significance)
+    return MatrixCell(check.factor, unknown, unknown, *cell)
 
 
 def _factor(cell: MatrixCell | None) -> float:
@@ -309,8 +297,8 @@ def published_table(campaign: Campaign, checks: Sequence[PublishedCheck]) -> Tab
     """Return one row per violation, with the columns of PGMPI's table first."""
     found = [each for each in checks if each.significance]
     columns: dict[str, list[Cell]] = {
-        "start": [_whole(each.start) for each in found],
-        "end": [_whole(each.end) for each in found],
+        "start": [plain_size(each.start) for each in found],
+        "end": [plain_size(each.end) for each in found],
         "func": [each.function for each in found],
         "name": [str(each.kind) for each in found],
         "significance": [each.significance for each in found],
@@ -331,11 +319,6 @@ def published_header(campaign: Campaign, checks: Sequence[PublishedCheck]) -> di
         for each in published_matrices(campaign, checks)
     }
     return {"campaign": campaign.name, "compat": "pgmpi", "findings": findings, "counts": counts}
-
-
-def _whole(size: float) -> float:
-    """Return a size without decimals if it has none."""
-    return int(size) if size == int(size) else size
 
 
 def published_headline(campaign: Campaign, checks: Sequence[PublishedCheck]) -> list[str]:
@@ -466,13 +449,6 @@ def probability_text(cell: MatrixCell) -> str:
     if chance is None or np.isnan(chance):
         return ""
     return percent(min(chance, 0.99))
-
-
-def interval_text(cell: MatrixCell) -> str:
-    """Return the interval of the slowdown as text; "" = not known."""
-    if np.isnan(cell.low):
-        return ""
-    return f"{signed_percent(cell.low - 1)} … {signed_percent(cell.high - 1)}"
 
 
 def _signs(matrices: Sequence[Matrix], rate: float) -> Iterator[str]:

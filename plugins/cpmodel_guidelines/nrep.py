@@ -12,7 +12,7 @@ from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell as TableCell
 from callpath_modeler.report.table_formats import Table, findings_json
 from callpath_modeler.units import counted, decimal_of, parameter_value
-from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
+from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement, plain_size
 from cpmodel_guidelines.statistics.repetition_count import (
     CRITERIA,
     Criterion,
@@ -151,7 +151,7 @@ def repetitions_table(campaign: Campaign, found: Sequence[CellRepetitions]) -> T
     """Return one row per cell. The first three columns are an input file of ReproMPI."""
     columns: dict[str, list[TableCell]] = {
         "function": [each.cell.function for each in found],
-        "size": [_whole(each.cell.size) for each in found],
+        "size": [plain_size(each.cell.size) for each in found],
         "nrep": [each.largest.count for each in found],
         "met": [each.largest.is_met for each in found],
         "library": [each.library for each in found],
@@ -164,10 +164,6 @@ def repetitions_table(campaign: Campaign, found: Sequence[CellRepetitions]) -> T
             columns[name] = [each.largest.values.get(name) for each in found]
     findings = findings_json(campaign.findings)
     return Table(columns, {}, {"campaign": campaign.name, "findings": findings})
-
-
-def _whole(size: float) -> float:
-    return int(size) if size == int(size) else size
 
 
 def repetitions_text(found: Sequence[CellRepetitions], style: TextStyle) -> list[Text]:

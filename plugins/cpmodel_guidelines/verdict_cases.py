@@ -79,12 +79,10 @@ def _failures(
     for of, tally in told:
         if tally.verdict is not GuidelineVerdict.VIOLATED:
             continue
-        factor, where = float(of.verdicts.factor[tally.worst]), _at(found, of, tally.worst)
-        if tally.mean is not None:
-            factor, where = tally.mean.factor, "in the mean of all settings"
+        where = _at(found, of, tally.worst) if tally.mean is None else "in the mean of all settings"
         is_ahead = of is found.ahead and not found.is_run
         verb = "is predicted to be" if is_ahead else "is"
-        by = signed_percent(factor - 1)
+        by = tally.slowdown(of).by
         yield f"{row.guideline.left} {verb} slower than {other}: {by} {where}".rstrip()
 
 
@@ -99,14 +97,12 @@ def _settings(found: Verification, of: Judged, tally: VerdictTally) -> Iterator[
     told = verdicts.violated if tally.violated else ~verdicts.holds
     rows = [row for row in tally.checks if told[row]]
     for row in rows[:_MOST]:
-        factor, low, high = (
-            signed_percent(float(column[row]) - 1)
-            for column in (verdicts.factor, verdicts.low, verdicts.high)
-        )
+        slowdown = verdicts.slowdown(row)
+        said = f"{verdicts.verdict(row)}, {slowdown.by} ({slowdown.interval or '- … -'})"
         setting = dict(zip(found.benchmark.names, of.checks[row].left.setting, strict=True))
         rate = float(verdicts.rate[row])
         sure = f", error rate {percent(rate, 1)}" if verdicts.violated[row] else ""
-        yield f"{as_option(setting)}: {verdicts.verdict(row)}, {factor} ({low} … {high}){sure}"
+        yield f"{as_option(setting)}: {said}{sure}"
     if len(rows) > _MOST:
         yield f"… {counted(len(rows) - _MOST, 'other setting')}"
 
@@ -180,8 +176,7 @@ def _pair_text(changes: CampaignChange, pair: CheckPair) -> str:
         ("after", changes.after, pair.after),
     ):
         verdicts = side.here.verdicts
-        by = signed_percent(float(verdicts.factor[k]) - 1)
-        told.append(f"{name} {by} ({verdicts.verdict(k)})")
+        told.append(f"{name} {verdicts.slowdown(k).by} ({verdicts.verdict(k)})")
     return f"{as_option(dict(pair.setting))}: {', '.join(told)}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from rich.text import Text
@@ -120,16 +120,12 @@ def _name(row: Row) -> str:
 def _by(of: Judged, tally: VerdictTally | None, found: Verification) -> str:
     """Return the slowdown of the worst check, its interval and its setting."""
     assert tally is not None, "a violated guideline was measured"
+    slowdown = tally.slowdown(of)
+    said = f"{slowdown.by} ({slowdown.interval})"
     if tally.mean is not None:
-        ends = " … ".join(signed_percent(end - 1) for end in (tally.mean.low, tally.mean.high))
-        return f"{signed_percent(tally.mean.factor - 1)} ({ends}) in the mean of all settings"
-    verdicts, worst = of.verdicts, tally.worst
-    by, low, high = (
-        signed_percent(float(column[worst] - 1))
-        for column in (verdicts.factor, verdicts.low, verdicts.high)
-    )
-    where = setting_text(_at(found, of, worst))
-    return f"{by} ({low} … {high})" + f" at {where}" * bool(where)
+        return f"{said} in the mean of all settings"
+    where = setting_text(_at(found, of, tally.worst))
+    return said + f" at {where}" * bool(where)
 
 
 def _at(found: Verification, of: Judged, check: int) -> dict[str, float]:
@@ -160,14 +156,15 @@ def context(found: Verification) -> str:
 
 def _columns(found: Verification, shown: Sequence[Row], style: TextStyle) -> list[TextColumn]:
     here = [row.here for row in shown]
+    slowdowns = [tally and tally.slowdown(found.here) for tally in here]
     verdicts = [tally.verdict if tally else None for tally in here]
     styles = [_STYLES[verdict] if verdict else "" for verdict in verdicts]
     columns = [
         TextColumn("verdict", [str(v or "-") for v in verdicts], right=False, styles=styles),
-        TextColumn("slower", [_slower(found.here, tally) for tally in here]),
+        TextColumn("slower", [each.by if each else "" for each in slowdowns]),
         TextColumn(
             f"{found.confidence:.0%} interval",
-            [_interval(found.here, t) for t in here],
+            [each.interval if each else "" for each in slowdowns],
             droppable=3,
         ),
     ]
@@ -237,21 +234,6 @@ def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -
     chance = float(ahead.verdicts.chance[tally.worst])
     sure = "" if chance != chance else f" {percent(min(1 - chance, 0.99))}"  # noqa: PLR0124
     return f"{tally.verdict}{sure}"
-
-
-def _slower(of: Judged, tally: VerdictTally | None) -> str:
-    if tally is not None and tally.mean is not None:
-        return signed_percent(tally.mean.factor - 1)
-    return "" if tally is None else signed_percent(float(of.verdicts.factor[tally.worst]) - 1)
-
-
-def _interval(of: Judged, tally: VerdictTally | None) -> str:
-    if tally is None:
-        return ""
-    low, high = float(of.verdicts.low[tally.worst]), float(of.verdicts.high[tally.worst])
-    if tally.mean is not None:
-        low, high = tally.mean.low, tally.mean.high
-    return "" if low != low else f"{signed_percent(low - 1)} … {signed_percent(high - 1)}"  # noqa: PLR0124
 
 
 def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
@@ -355,13 +337,10 @@ def verification_table(found: Verification, top: int | None = None) -> Table:
     ----------
     top : maximum number of guidelines; None = all
     """
-    rows = [*_rows(found, top)]
-    names = rows[0] if rows else {}
-    columns = {name: [row[name] for row in rows] for name in names}
     units = dict.fromkeys(("left", "right"), found.benchmark.metric.unit)
     if found.stakes is not None:
         units["gain_at_most"] = found.stakes.unit
-    return Table(columns, units, header_of(found))
+    return Table.of_rows([*_rows(found, top)], units, header_of(found))
 
 
 def _rows(found: Verification, top: int | None) -> Iterator[dict[str, Cell]]:
@@ -393,9 +372,7 @@ def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cel
         "at": as_option(setting),
         "verdict": str(verdicts.verdict(check)),
         "basis": of.basis[check],
-        "factor": float(verdicts.factor[check]),
-        "low": float(verdicts.low[check]),
-        "high": float(verdicts.high[check]),
+        **asdict(verdicts.slowdown(check)),
         "probability": 1 - chance if of.basis[check] == PREDICTED else None,
         "chance": chance,
         "rate": float(verdicts.rate[check]),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, Int64Array
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from cpmodel_hpctoolkit.names import Location
 
 COPY_IT_AGAIN = "copy the database again, or run hpcprof on the measurements again"
@@ -35,13 +35,9 @@ class BinaryFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with reading(path, COPY_IT_AGAIN):
             self._stream = path.open("rb", buffering=0)
             self.size = self._stream.seek(0, 2)
-        except OSError as error:
-            raise InputError(
-                f"{path}: cannot be read: {error.strerror or error}", hint=COPY_IT_AGAIN
-            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +63,7 @@ class BinaryFile:
         """Return exactly `size` bytes from `offset` on."""
         self.check(offset, size, what)
         pieces = []
-        try:
+        with reading(self.path, COPY_IT_AGAIN):
             self._stream.seek(offset)
             while size > 0:
                 piece = self._stream.read(size)
@@ -75,9 +71,6 @@ class BinaryFile:
                     self.refuse(offset, f"{what} ends early")
                 pieces.append(piece)
                 size -= len(piece)
-        except OSError as error:
-            what = f"{self.path}: cannot be read: {error.strerror or error}"
-            raise InputError(what, hint=COPY_IT_AGAIN) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def unpack(self, layout: struct.Struct, offset: int, what: str) -> tuple[int, ...]:

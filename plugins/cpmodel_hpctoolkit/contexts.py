@@ -67,20 +67,30 @@ class Contexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Collapsed:
+class Layout:
     """The call tree, and the positions of contexts in it.
 
     Attributes
     ----------
     tree : call paths
-    node : [contexts], whether a context is a separate call path
     row : [contexts], call path of a context, or of the function that contains it
-    above : [contexts], call path that calls or encloses the call path in `row`; -1 = none
     """
 
     tree: CallTree
-    node: BoolArray
     row: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Collapsed(Layout):
+    """The positions of contexts, with those that are call paths.
+
+    Attributes
+    ----------
+    node : [contexts], whether a context is a separate call path
+    above : [contexts], call path that calls or encloses the call path in `row`; -1 = none
+    """
+
+    node: BoolArray
     above: Int64Array
 
 
@@ -133,7 +143,7 @@ def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
         site=_column(lines[chosen[order] % len(lines)]),
     )
     row = np.where(node, row, row[around])
-    return Collapsed(tree, node, place[row], tree.parent[place[row]].astype(np.int64))
+    return Collapsed(tree, place[row], node, tree.parent[place[row]].astype(np.int64))
 
 
 def distinct_of(numbers: Int64Array) -> tuple[Int64Array, IntArray]:

@@ -10,7 +10,7 @@ from pyexpat import ExpatError, ParserCreate, XMLParserType
 import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.units import decimal_of, whole_of
@@ -188,13 +188,8 @@ def read_experiment(path: Path) -> ExperimentXml:
     parser.EndElementHandler = builder.end
     parser.EntityDeclHandler = _refuse_entity
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                parser.Parse(block, False)
-        parser.Parse(b"", True)
-    except OSError as error:
-        what = f"{path}: cannot be read: {error.strerror or error}"
-        raise InputError(what, hint=COPY_IT_AGAIN) from error
+        with reading(path, COPY_IT_AGAIN), path.open("rb") as stream:
+            parser.ParseFile(stream)
     except (ExpatError, _MalformedError) as error:
         where = f"{path}: {error} (byte {_offset(parser)})"
         is_other = bool(builder.version) and not builder.version.startswith("2.")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding, Notices
 from callpath_modeler.errors import DataError, InputError
 from callpath_modeler.profile.calltree import CallTree
@@ -26,13 +28,14 @@ from callpath_modeler.readers.base import Reduced, ThreadSums
 from callpath_modeler.readers.reductions import Columns, Fold, Noticed
 from callpath_modeler.readers.threads import (
     no_threads,
+    note_invalid,
     note_others,
     note_streams,
     run_time_metric,
     with_longest_threads,
 )
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN
-from cpmodel_hpctoolkit.contexts import STATEMENT, Detail
+from cpmodel_hpctoolkit.contexts import STATEMENT, Detail, Layout
 from cpmodel_hpctoolkit.names import Location, LocationSet, Measure, StoredMetric, declare
 from cpmodel_hpctoolkit.reduce import Column, clear, reduce_processes
 
@@ -55,68 +58,54 @@ class Exclusive(NamedTuple):
     total: float
 
 
-class Database(Protocol):
-    """An open database."""
+class Database(ABC):
+    """An open database.
+
+    Attributes
+    ----------
+    path : its directory
+    detail : what the call tree has besides functions
+    metadata : creator, version and title
+    is_mean : whether the values are those of a typical process instead of sums
+    places : locations; if the database has only sums over them, at most one
+    measures : metrics; parts from accelerator streams are metrics of their own
+    """
+
+    places: LocationSet
+    measures: Sequence[Measure]
+
+    def __init__(self, path: Path, detail: Detail, version: str, title: str) -> None:
+        self.path, self.detail, self.is_mean = path, detail, False
+        known = {"creator": "HPCToolkit", "database version": version, "program": title}
+        self.metadata = {key: value for key, value in known.items() if value}
 
     @property
-    def path(self) -> Path:
-        """Return the path of the database."""
-        ...
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Return the call paths with their contexts; a `cached_property`."""
 
-    @property
-    def detail(self) -> Detail:
-        """Return what the call tree has besides functions."""
-        ...
-
-    def detailed(self, detail: Detail) -> Database:
+    def detailed(self, detail: Detail) -> Self:
         """Return the same database with another call tree."""
-        ...
-
-    @property
-    def is_mean(self) -> bool:
-        """Return whether the values are those of a typical process instead of sums."""
-        ...
+        other = copy(self)
+        other.detail = detail
+        other.__dict__.pop("layout", None)
+        return other
 
     def scales(self) -> Mapping[int, Database]:
         """Return the database of each number of processes, if it has runs of several."""
-        ...
+        return {}
 
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the metadata of the run."""
-        ...
-
-    @property
-    def tree(self) -> CallTree:
-        """Return the call paths."""
-        ...
-
-    @property
-    def row_of_context(self) -> Int64Array:
-        """Return the call path of each context."""
-        ...
-
-    @property
-    def places(self) -> LocationSet:
-        """Return the locations; empty if the database has only sums over them."""
-        ...
-
-    @property
-    def measures(self) -> Sequence[Measure]:
-        """Return the metrics."""
-        ...
-
+    @abstractmethod
     def of_location(self, measure: Measure, location: Location) -> Exclusive:
         """Return the values of one location."""
-        ...
 
+    @abstractmethod
     def of_all(self, measure: Measure) -> Exclusive | None:
         """Return the sum over all locations; None = not stored."""
-        ...
 
+    @abstractmethod
     def stored_total(self, measure: Measure) -> float | None:
         """Return the value of the whole program over all locations; None = not stored."""
-        ...
 
 
 class HpctoolkitProfile:
@@ -146,7 +135,7 @@ class HpctoolkitProfile:
     @property
     def call_tree(self) -> CallTree:
         """Return the call paths: functions, without the loops and lines between them."""
-        return self.database.tree
+        return self.database.layout.tree
 
     @property
     def metrics(self) -> Sequence[DeclaredMetric]:
@@ -185,7 +174,7 @@ class HpctoolkitProfile:
             return self._nothing(over_locations)
         noticed = Noticed()
         found = self._reduced(stored, over_locations, noticed)
-        self._note(metric, noticed)
+        note_invalid(self._notices, metric, noticed, self.call_tree)
         # Imbalance is a ratio, so it has no unit to convert.
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         if not np.isnan(found.run_time):
@@ -228,7 +217,7 @@ class HpctoolkitProfile:
             clear(found.column, found.noise, noticed)
             values = found.column.of_all(len(group))
             sums[:, column] = np.bincount(group[known], np.nan_to_num(values[known]), groups)
-        self._note(metric, noticed)
+        note_invalid(self._notices, metric, noticed, self.call_tree)
         sums *= stored.scale
         return ThreadSums(sums, process)
 
@@ -243,9 +232,9 @@ class HpctoolkitProfile:
             If a file cannot be read.
         """
         finer = self.database.detailed(replace(self.database.detail, lines=True))
-        tree = finer.tree
+        tree = finer.layout.tree
         row = np.full(len(tree), -1, np.intp)
-        row[finer.row_of_context] = self.database.row_of_context
+        row[finer.layout.row] = self.database.layout.row
         is_line = np.array([region.role == STATEMENT for region in tree.regions])[tree.region]
         values = profile_of(finer).reduce(metric, over_locations).exclusive
         chosen = np.flatnonzero(is_line & (values != 0))
@@ -343,17 +332,6 @@ class HpctoolkitProfile:
             return Reduced(values, of_all.total)
         processes = max(1, self.extent.processes)
         return Reduced(values / processes, of_all.total / processes)
-
-    def _note(self, metric: str, noticed: Noticed) -> None:
-        if noticed.not_finite:
-            count = noticed.not_finite
-            self._notices.note("CPM117", f"{metric}: {count} values", count, about=metric)
-        if noticed.negative:
-            path = self.call_tree.path(noticed.worst_row)
-            message = (
-                f"{metric}: {noticed.negative} values, the lowest {noticed.worst:.3g} in {path}"
-            )
-            self._notices.note("CPM105", message, noticed.negative, about=metric)
 
 
 class SummedProfile(HpctoolkitProfile):

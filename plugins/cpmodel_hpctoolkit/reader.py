@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, RunSource
+from callpath_modeler.support.input_limits import first_block
 
 if TYPE_CHECKING:
     from cpmodel_hpctoolkit.profile import Database, HpctoolkitProfile
 
 _META, _PROFILE, _EXPERIMENT = "meta.db", "profile.db", "experiment.xml"
-_BLOCK = 4096
 _LOOKED_AT = 1000
 """Maximum number of files of a directory that are checked for measurements."""
 
@@ -38,9 +38,9 @@ class HpctoolkitReader:
         directory = _directory(path)
         if directory is None:
             return Match.NO
-        if _head(directory / _META).startswith(b"HPCTOOLKITmeta"):
+        if first_block(directory / _META).startswith(b"HPCTOOLKITmeta"):
             return Match.CONTENT
-        if b"HPCToolkitExperiment" in _head(directory / _EXPERIMENT):
+        if b"HPCToolkitExperiment" in first_block(directory / _EXPERIMENT):
             return Match.CONTENT
         return Match.NAME if _is_ours(directory) else Match.NO
 
@@ -143,24 +143,11 @@ def _database(path: Path) -> Path:
     raise InputError(f"{directory}: {_META} is missing", hint=RUN_HPCPROF)
 
 
-def _head(path: Path) -> bytes:
-    """Return the first block of a file; empty if it cannot be read."""
-    try:
-        # Opening a pipe would block until another process opens its other end.
-        if not path.is_file():
-            return b""
-        with path.open("rb") as stream:
-            return stream.read(_BLOCK)
-    except OSError:
-        return b""
-
-
 def _is_ours(directory: Path) -> bool:
     """Return whether a directory belongs to HPCToolkit although its database is incomplete."""
     files = (directory / _META, directory / _PROFILE)
-    return any(_head(file).startswith(b"HPCTOOLKIT") for file in files) or _holds_measurements(
-        directory
-    )
+    is_begun = any(first_block(file).startswith(b"HPCTOOLKIT") for file in files)
+    return is_begun or _holds_measurements(directory)
 
 
 def _holds_measurements(directory: Path) -> bool:

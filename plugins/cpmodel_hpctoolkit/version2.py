@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array
-from callpath_modeler.errors import InputError
-from callpath_modeler.profile.calltree import CallTree
+from callpath_modeler.errors import InputError, reading
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile
-from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse
+from cpmodel_hpctoolkit.contexts import Detail, Layout, collapse
 from cpmodel_hpctoolkit.experiment import ExperimentXml, SummedMetric, read_experiment
 from cpmodel_hpctoolkit.names import Location, LocationSet, Measure
-from cpmodel_hpctoolkit.profile import Exclusive
+from cpmodel_hpctoolkit.profile import Database, Exclusive
 from cpmodel_hpctoolkit.reduce import Column
 
 _FILE = re.compile(r"-(\d+)-(\d+)-([0-9a-f]+)-\d+-\d+\.(metric-db|hpctrace)$")
@@ -47,16 +46,29 @@ def opened(directory: Path, detail: Detail) -> Iterator[Version2]:
     yield Version2(directory, read_experiment(directory / "experiment.xml"), detail)
 
 
-class Version2:
+@dataclass(frozen=True, slots=True)
+class _Layout(Layout):
+    """The positions of contexts.
+
+    Attributes
+    ----------
+    of_statement : [contexts] call path of a statement; -1 for other contexts, which repeat values
+        of statements
+    """
+
+    of_statement: Int64Array
+
+
+class Version2(Database):
     """An open database of version 2."""
 
     def __init__(self, path: Path, experiment: ExperimentXml, detail: Detail) -> None:
-        self.path = path
-        self.detail = detail
+        super().__init__(path, detail, experiment.version, experiment.title)
         self._experiment = experiment
-        self._files, self._places = _places(path)
-        self._metrics = [m for m in experiment.metrics.values() if self._is_readable(m)]
-        self.is_mean = False
+        self._files, self.places = _places(path)
+        stored = experiment.metrics.values()
+        self._metrics = [each for each in stored if (each.stored if self._files else each.columns)]
+        self.measures = self._declared()
 
     def scales(self) -> Mapping[int, Version2]:
         """Return the database of each scale, if it has the runs of several scales, else nothing.
@@ -77,54 +89,18 @@ class Version2:
             for metric in self._metrics
             if (match := _SCALE.fullmatch(metric.name)) and int(match[1]) == scale
         ]
+        other.measures = other._declared()  # noqa: SLF001 - as above
         other.is_mean = not any(metric.is_sum for metric in self._metrics)
         return other
 
-    def detailed(self, detail: Detail) -> Version2:
-        """Return the same database with another call tree."""
-        other = copy(self)
-        other.detail = detail
-        for known in ("_collapsed", "_rows"):
-            other.__dict__.pop(known, None)
-        return other
-
     @cached_property
-    def _collapsed(self) -> Collapsed:
-        return collapse(self._experiment.contexts, self.detail)
+    def layout(self) -> _Layout:
+        """Return the call paths with their contexts."""
+        found = collapse(self._experiment.contexts, self.detail)
+        of_statement = np.where(self._experiment.statements, found.row, -1)
+        return _Layout(found.tree, found.row, of_statement)
 
-    @cached_property
-    def _rows(self) -> Int64Array:
-        """Call path of each statement; -1 for other contexts, which repeat values of statements."""
-        return np.where(self._experiment.statements, self._collapsed.row, -1)
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the creator, version and title."""
-        known = {
-            "creator": "HPCToolkit",
-            "database version": self._experiment.version,
-            "program": self._experiment.title,
-        }
-        return {key: value for key, value in known.items() if value}
-
-    @property
-    def tree(self) -> CallTree:
-        """Return the call paths."""
-        return self._collapsed.tree
-
-    @property
-    def row_of_context(self) -> Int64Array:
-        """Return the call path of each context."""
-        return self._collapsed.row
-
-    @property
-    def places(self) -> LocationSet:
-        """Return the locations; if only sums are stored, at most one."""
-        return self._places
-
-    @property
-    def measures(self) -> Sequence[Measure]:
-        """Return the metrics."""
+    def _declared(self) -> list[Measure]:
         return [
             Measure(metric.name, number, self._occurs(metric), description=metric.description)
             for number, metric in enumerate(self._metrics)
@@ -144,7 +120,9 @@ class Version2:
                 hint=COPY_IT_AGAIN,
             )
         self._check_columns(metric)
-        values = self._attributed(stored[rows, _of_statements(metric.stored)], self._rows)
+        values = self._attributed(
+            stored[rows, _of_statements(metric.stored)], self.layout.of_statement
+        )
         has_total = "I" in metric.stored
         total = float(stored[0, metric.stored["I"]]) if has_total else float(values.sum())
         return Exclusive(Column(values), 0.0, total)
@@ -174,7 +152,7 @@ class Version2:
         columns = self._metrics[measure.number].columns
         contexts, values = self._summed(_of_statements(columns))
         known = contexts >= 0
-        exclusive = self._attributed(values[known], self._rows[contexts[known]])
+        exclusive = self._attributed(values[known], self.layout.of_statement[contexts[known]])
         if "I" not in columns:
             return Exclusive(Column(exclusive), 0.0, float(exclusive.sum()))
         contexts, values = self._summed(columns["I"])
@@ -182,9 +160,6 @@ class Version2:
         # The printed total has six digits. If the sum agrees with it, the sum is more precise.
         is_same = abs(parts - total) <= _PRINTED * abs(total)
         return Exclusive(Column(exclusive), 0.0, parts if is_same else total)
-
-    def _is_readable(self, metric: SummedMetric) -> bool:
-        return bool(metric.stored if self._files else metric.columns)
 
     def _occurs(self, metric: SummedMetric) -> bool:
         if "I" not in metric.columns:
@@ -199,7 +174,7 @@ class Version2:
 
     def _attributed(self, values: FloatArray, rows: Int64Array) -> FloatArray:
         known = rows >= 0
-        total = np.bincount(rows[known], values[known], len(self.tree))
+        total = np.bincount(rows[known], values[known], len(self.layout.tree))
         return total.astype(np.float64)
 
 
@@ -210,11 +185,8 @@ def _of_statements(columns: Mapping[str, int]) -> int:
 
 def _places(directory: Path) -> tuple[list[Path], LocationSet]:
     """Return the metric-db files, and the locations according to them or to traces."""
-    try:
+    with reading(directory, COPY_IT_AGAIN):
         found = [(path, _FILE.search(path.name)) for path in sorted(directory.iterdir())]
-    except OSError as error:
-        what = f"{directory}: cannot be read: {error.strerror or error}"
-        raise InputError(what, hint=COPY_IT_AGAIN) from error
     stored = [(path, name) for path, name in found if name and name[4] == "metric-db"]
     traced = [(path, name) for path, name in found if name and name[4] == "hpctrace"]
     places = LocationSet.of(

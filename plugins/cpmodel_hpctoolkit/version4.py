@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +13,12 @@ import numpy as np
 
 from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.readers.base import Agreement
 from cpmodel_hpctoolkit.binary import COPY_IT_AGAIN, BinaryFile, Profile, ProfileFile, ProfileValues
-from cpmodel_hpctoolkit.contexts import Collapsed, Detail, collapse, distinct_of
+from cpmodel_hpctoolkit.contexts import Collapsed, Detail, Layout, collapse, distinct_of
 from cpmodel_hpctoolkit.meta import Meta, read_meta
 from cpmodel_hpctoolkit.names import Location, LocationSet, Measure
-from cpmodel_hpctoolkit.profile import Exclusive
+from cpmodel_hpctoolkit.profile import Database, Exclusive
 from cpmodel_hpctoolkit.reduce import Column
 
 _OWN, _ALL = "function", "execution"
@@ -63,82 +61,39 @@ def verify(directory: Path) -> list[Agreement]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """The call tree, and the positions of contexts in it.
+class _Layout(Layout):
+    """The positions of contexts.
 
     Attributes
     ----------
-    tree : call paths
-    row : [contexts], call path of each context
     own, enclosing, caller : [context numbers], call path of a context, and the call path that
         includes its value within a function, and in all; -1 = none
     """
 
-    tree: CallTree
-    row: Int64Array
     own: Int64Array
     enclosing: Int64Array
     caller: Int64Array
 
 
-class Version4:
+class Version4(Database):
     """An open database of version 4."""
 
     def __init__(self, path: Path, meta: Meta, profiles: ProfileFile, detail: Detail) -> None:
-        self.path = path
-        self.detail = detail
+        super().__init__(path, detail, "4", meta.title)
         self._meta = meta
         self._profiles = profiles
-        self._places = LocationSet.of(profiles.locations)
-        if not self._places.threads:
+        self.places = LocationSet.of(profiles.locations)
+        if not self.places.threads:
             raise InputError(f"{path}: no profile is of a thread of a process", hint=COPY_IT_AGAIN)
-        self._measures = tuple(self._declared())
-
-    is_mean = False
-
-    def scales(self) -> Mapping[int, Version4]:
-        """Return nothing: hpcprof of this version writes one run."""
-        return {}
-
-    def detailed(self, detail: Detail) -> Version4:
-        """Return the same open database with another call tree."""
-        other = copy(self)
-        other.detail = detail
-        other.__dict__.pop("_layout", None)
-        return other
+        self.measures = tuple(self._declared())
 
     @cached_property
-    def _layout(self) -> _Layout:
+    def layout(self) -> _Layout:
+        """Return the call paths with their contexts."""
         meta, collapsed = self._meta, collapse(self._meta.contexts, self.detail)
         own, enclosing = _tables(meta, collapsed, collapsed.node & meta.lexical)
         caller = _tables(meta, collapsed, collapsed.node)[1]
         return _Layout(collapsed.tree, collapsed.row, own, enclosing, caller)
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the creator, version and title."""
-        known = {"creator": "HPCToolkit", "database version": "4", "program": self._meta.title}
-        return {key: value for key, value in known.items() if value}
-
-    @property
-    def tree(self) -> CallTree:
-        """Return the call paths."""
-        return self._layout.tree
-
-    @property
-    def row_of_context(self) -> Int64Array:
-        """Return the call path of each context."""
-        return self._layout.row
-
-    @property
-    def places(self) -> LocationSet:
-        """Return the locations."""
-        return self._places
-
-    @property
-    def measures(self) -> Sequence[Measure]:
-        """Return the metrics; the parts from accelerator streams are separate metrics."""
-        return self._measures
 
     def of_location(self, measure: Measure, location: Location) -> Exclusive:
         """Return the values of one location."""
@@ -160,7 +115,7 @@ class Version4:
 
     def _declared(self) -> Iterator[Measure]:
         summary = self._profiles.summary
-        streams = [stream for process in self._places.streams for stream in process]
+        streams = [stream for process in self.places.streams for stream in process]
         used = [s for s in streams if self._profiles.profiles[s.number].n_values]
         for number, metric in enumerate(self._meta.metrics):
             if not {_OWN, _ALL} & metric.in_profile.keys():
@@ -180,9 +135,8 @@ class Version4:
 
     def _exclusive(self, profile: Profile, ids: Mapping[str, int]) -> Exclusive:
         """Return exclusive values, as stored or as differences of inclusive ones."""
-        scope, above = (
-            (_OWN, self._layout.enclosing) if _OWN in ids else (_ALL, self._layout.caller)
-        )
+        layout = self.layout
+        scope, above = (_OWN, layout.enclosing) if _OWN in ids else (_ALL, layout.caller)
         column, noise = self._attributed(self._profiles.read(profile, ids[scope]), above)
         if _ALL in ids:
             total = self._profiles.whole(profile).get(ids[_ALL], 0.0)
@@ -192,7 +146,7 @@ class Version4:
 
     def _attributed(self, found: ProfileValues, above: Int64Array) -> tuple[Column, FloatArray]:
         """Add values to the call paths of their contexts, and subtract them from `above`."""
-        layout = self._layout
+        layout = self.layout
         contexts, values = found.contexts, found.values
         if len(contexts) and contexts[-1] >= len(layout.own):  # contexts ascend
             known = int(np.searchsorted(contexts, len(layout.own)))

@@ -373,24 +373,21 @@ def _collective_callbacks(recorder: Recorder) -> dict[str, Callable[..., int]]:
         recorder.end_collective(at, position, time, operation, comm, root, sent, received, of)
         return 0
 
-    def put(
-        _l: bool, _t: int, _p: bool, _u: bool, _a: bool, _w: int, _r: int, size: int, _i: int
-    ) -> int:
-        access((len(calls) >> 1, size, 0))
-        return 0
+    def of_access(put: int, get: int) -> Callable[..., int]:
+        def add(
+            _l: bool, _t: int, _p: bool, _u: bool, _a: bool, _w: int, _r: int, size: int, _i: int
+        ) -> int:
+            access((len(calls) >> 1, put * size, get * size))
+            return 0
 
-    def get(
-        _l: bool, _t: int, _p: bool, _u: bool, _a: bool, _w: int, _r: int, size: int, _i: int
-    ) -> int:
-        access((len(calls) >> 1, 0, size))
-        return 0
+        return add
 
     return {
         "MpiCollectiveBegin": begin,
         "MpiCollectiveEnd": end,
         "NonBlockingCollectiveComplete": end,
-        "RmaPut": put,
-        "RmaGet": get,
+        "RmaPut": of_access(1, 0),
+        "RmaGet": of_access(0, 1),
     }
 
 

@@ -23,11 +23,12 @@ from callpath_modeler.profile.schema import (
     base_unit,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
+from callpath_modeler.readers.reductions import Columns, Reducer
 from callpath_modeler.readers.threads import (
     GroupSums,
     fold_of,
     no_threads,
+    note_invalid,
     note_others,
     note_streams,
     with_longest_threads,
@@ -203,7 +204,7 @@ class TraceProfile:
             reducer.add(rows, block)
         totals = np.array([[each.totals.get(stored.name, 0.0) for each in locations.totals]])
         reducer.add_to_total(totals)
-        self._note_values(metric, reducer)
+        note_invalid(self._notices, metric, reducer.noticed, self._tree)
         scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
         run_time = float("nan")
         if is_run_time:
@@ -229,7 +230,7 @@ class TraceProfile:
         for rows, block in self._blocks(stored):
             sums.mark_missing(block)
             sums.add(rows, block)
-        self._note_values(metric, sums)
+        note_invalid(self._notices, metric, sums.noticed, self._tree)
         return sums.result(stored.scale)
 
     def placement(self) -> Placement:
@@ -356,16 +357,6 @@ class TraceProfile:
             unowned=unowned,
             others=sum(map(self._definitions.is_unknown, self._definitions.locations)),
         )
-
-    def _note_values(self, metric: str, reducer: BlockSink) -> None:
-        noticed = reducer.noticed
-        if noticed.not_finite:
-            message = f"{metric}: {noticed.not_finite} values"
-            self._notices.note("CPM117", message, noticed.not_finite, about=metric)
-        if noticed.negative:
-            where = self._tree.path(noticed.worst_row)
-            message = f"{metric}: {noticed.negative} values, the lowest in {where}"
-            self._notices.note("CPM105", message, noticed.negative, about=metric)
 
 
 def _threads(definitions: TraceDefinitions) -> list[Location]:

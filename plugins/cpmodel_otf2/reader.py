@@ -12,6 +12,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match
+from callpath_modeler.support.input_limits import first_block
 from cpmodel_otf2.anchor import MAGIC, check_anchor
 
 if TYPE_CHECKING:
@@ -54,12 +55,7 @@ class TraceReader:
 
     def match(self, path: Path) -> Match:
         """Return whether `path` is the anchor of a trace, by its first bytes."""
-        if not path.is_file():
-            return Match.NO
-        try:
-            head = _head(path)
-        except OSError:
-            return Match.NO
+        head = first_block(path, 6)
         if head[1:] in MAGIC:
             return Match.CONTENT
         return Match.NAME if head and path.name.lower().endswith(self.suffixes) else Match.NO
@@ -84,11 +80,6 @@ class TraceReader:
     def verify(self, path: Path) -> Sequence[Agreement]:
         """Return the comparison of every value with a replay through the interface of `otf2`."""
         return verify(path)
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(6)
 
 
 def verify(path: Path) -> list[Agreement]:

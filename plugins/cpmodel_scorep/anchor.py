@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, MalformedError
 from callpath_modeler.support.input_limits import UNLIMITED, InputLimits, Work
 from cpmodel_scorep import anchor_expat, anchor_fast
 from cpmodel_scorep.anchor_fast import Sections
 from cpmodel_scorep.container import COPY_IT_AGAIN
-from cpmodel_scorep.definitions import Definitions, MalformedError
+from cpmodel_scorep.definitions import Definitions
 from cpmodel_scorep.tree import Latest
 
 _LARGEST = 1 << 28  # bytes of unpacked definitions: 20 times the largest known anchor

@@ -7,6 +7,7 @@ from pyexpat import ExpatError, ParserCreate
 
 import numpy as np
 
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.printable import shortened
 from callpath_modeler.profile.schema import Region
 from cpmodel_scorep.definitions import (
@@ -16,7 +17,6 @@ from cpmodel_scorep.definitions import (
     CallPaths,
     Definitions,
     Locations,
-    MalformedError,
     MetricDefinition,
     call_lines,
     metric_kind,

@@ -17,17 +17,17 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from callpath_modeler.errors import DISK_IS_FULL, InputError, OutputError, reason_of
-from callpath_modeler.support.input_limits import budget_of, unpacked_pieces
+from callpath_modeler.errors import DISK_IS_FULL, InputError, OutputError, reading, reason_of
+from callpath_modeler.support.input_limits import GZIP, budget_of, unpacked_pieces
 
 BLOCK = 512
 _SCAN = 1 << 20
-_GZIP_MAGIC = b"\x1f\x8b"
 _OCTAL = re.compile(rb"[ \0]*+([0-7]*+)[ \0]*+\Z")
 _PAX_SIZE = re.compile(rb"(?:^|\n)\d+ size=(\d{1,18})\n")
 _ROWS = re.compile(r"(.*)\.(data|index)")
 
 COPY_IT_AGAIN = "copy the profile again, or repeat the run"
+_CHECK_IT = "check its name and permissions"
 
 ANCHOR = "anchor.xml"
 """Name of the member with the definitions."""
@@ -59,7 +59,7 @@ class Member(Struct, frozen=True):
 
 def shape_of(head: bytes) -> ContainerShape:
     """Return the kind of a file, by its first block."""
-    if head.startswith(_GZIP_MAGIC):
+    if head.startswith(GZIP):
         return ContainerShape.GZIP
     if _is_header(head[:BLOCK]):
         return ContainerShape.TAR
@@ -98,28 +98,24 @@ class Container:
     def read_into(self, offset: int, target: memoryview) -> int:
         """Fill `target` from `offset` on, and return the number of bytes read."""
         filled = 0
-        try:
+        with reading(self.path, _CHECK_IT):
             while filled < len(target):
                 count = os.preadv(self._file, [target[filled:]], offset + filled)
                 if not count:
                     break
                 filled += count
-        except OSError as error:
-            raise unreadable(self.path, error) from error
         return filled
 
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes from `offset` on."""
         size = max(0, min(size, self.size - offset))
         pieces: list[bytes] = []
-        try:
+        with reading(self.path, _CHECK_IT):
             # One call mostly returns everything, which is not copied.
             while size and (piece := os.pread(self._file, size, offset)):
                 pieces.append(piece)
                 size -= len(piece)
                 offset += len(piece)
-        except OSError as error:
-            raise unreadable(self.path, error) from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def content(self, member: Member) -> bytes:
@@ -139,14 +135,12 @@ def opened(path: Path) -> Iterator[Container]:
     InputError
         If the file cannot be read, or is neither tar nor XML nor gzip of one of them.
     """
-    try:
+    with reading(path, _CHECK_IT):
         # Opening a pipe would block until another process opens its other end.
         if not stat.S_ISREG(path.stat().st_mode):
             what = f"{path}: this is a directory or device, not a profile"
             raise InputError(what, hint="give the profile.cubex of the run")
         stream: BinaryIO = path.open("rb", buffering=0)
-    except OSError as error:
-        raise unreadable(path, error) from error
     with stream:
         shape = _checked_shape(path, stream)
         if shape is not ContainerShape.GZIP:
@@ -162,35 +156,10 @@ def opened(path: Path) -> Iterator[Container]:
             yield Container(path, unpacked, inner, unpacked=True)
 
 
-def unreadable(path: Path, error: OSError) -> InputError:
-    """Return the error for a file that the operating system cannot read."""
-    reason = error.strerror or str(error)
-    return InputError(f"{path}: cannot be read: {reason}", hint="check its name and permissions")
-
-
-def first_block(path: Path) -> bytes:
-    """Return the first block of `path`, unpacked if it is gzip; empty if it cannot be read."""
-    try:
-        if not path.is_file():
-            return b""
-        with path.open("rb") as stream:
-            head = stream.read(4096)
-    except OSError:
-        return b""
-    if head.startswith(_GZIP_MAGIC):
-        try:
-            return zlib.decompressobj(wbits=31).decompress(head, 4096)
-        except zlib.error:
-            return b""
-    return head
-
-
 def _checked_shape(path: Path, stream: BinaryIO) -> ContainerShape:
-    try:
+    with reading(path, _CHECK_IT):
         stream.seek(0)
         head = stream.read(BLOCK)
-    except OSError as error:
-        raise unreadable(path, error) from error
     if not head:
         raise InputError(f"{path}: the file is empty", hint=COPY_IT_AGAIN)
     shape = shape_of(head)
@@ -203,19 +172,21 @@ def _checked_shape(path: Path, stream: BinaryIO) -> ContainerShape:
 
 
 def _unpack(path: Path, stream: BinaryIO, target: BinaryIO) -> None:
-    try:
-        stream.seek(0)
-        for piece in unpacked_pieces(stream, budget_of(path)):
-            left = memoryview(piece)
-            # A file without a buffer takes a part of a piece if the disk has no room for the rest.
-            while left:
-                left = left[target.write(left) :]
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip data are broken: {error}", hint=COPY_IT_AGAIN) from None
-    except OSError as error:
-        if error.errno in DISK_IS_FULL:
-            raise _no_room(path, error) from error
-        raise unreadable(path, error) from error
+    with reading(path, _CHECK_IT):
+        try:
+            stream.seek(0)
+            for piece in unpacked_pieces(stream, budget_of(path)):
+                left = memoryview(piece)
+                # A file without a buffer takes a part of a piece if the disk is full then.
+                while left:
+                    left = left[target.write(left) :]
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            what = f"{path}: the gzip data are broken: {error}"
+            raise InputError(what, hint=COPY_IT_AGAIN) from None
+        except OSError as error:
+            if error.errno in DISK_IS_FULL:
+                raise _no_room(path, error) from error
+            raise
 
 
 def _no_room(path: Path, error: OSError) -> OutputError:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.readers.reductions import Columns
 
@@ -33,10 +34,6 @@ _PSEUDO_THREADS = (
     "aggregated worker threads",
     "cluster ",
 )
-
-
-class MalformedError(ValueError):
-    """Error in definitions: a contradiction, or a violation of the format."""
 
 
 class MetricKind(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import DeclaredMetric, Metric, MetricStatus, base_unit
 from callpath_modeler.readers.base import CREATOR_OF_MODELS
 from callpath_modeler.readers.reductions import Fold, Noticed
-from callpath_modeler.readers.threads import note_streams
+from callpath_modeler.readers.threads import note_invalid, note_streams
 from cpmodel_scorep.container import Container, Member
 from cpmodel_scorep.definitions import Definitions, MetricDefinition, MetricKind
 from cpmodel_scorep.rows import InMemoryRows, type_of
@@ -263,16 +264,10 @@ class ProfileNotices(Notices):
 
     def of_values(self, stored: StoredMetric, noticed: Noticed, tree: CallTree) -> None:
         """Add findings about the values of a reduced metric."""
-        name = stored.declared.metric.name
-        if noticed.not_finite:
-            count = noticed.not_finite
-            self.note("CPM117", f"{name}: {count} values", count, about=name)
-        # Lost costs of superlinear call paths are below zero.
-        if not noticed.negative or not self._is_measured:
-            return
-        if stored.is_counter and stored.kind.value != "INCLUSIVE":
+        is_counter = stored.is_counter and stored.kind.value != "INCLUSIVE"
+        if is_counter and self._is_measured:
             self.of_counter(stored, noticed.negative)
-            return
-        path = tree.path(noticed.worst_row)
-        message = f"{name}: {noticed.negative} values, the lowest {noticed.worst:.3g} in {path}"
-        self.note("CPM105", message, noticed.negative, about=name)
+        # Lost costs of superlinear call paths are below zero.
+        may_be_negative = is_counter or not self._is_measured
+        kept = replace(noticed, negative=0) if may_be_negative else noticed
+        note_invalid(self, stored.declared.metric.name, kept, tree)

@@ -13,21 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import FloatArray, Int64Array
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.schema import MetricStatus
 from callpath_modeler.readers.base import API_VERSION, Agreement, Match, Workers
-from callpath_modeler.support.input_limits import InputLimits
+from callpath_modeler.support.input_limits import InputLimits, first_block
 from cpmodel_scorep import anchor, rows
 from cpmodel_scorep.container import (
     ANCHOR,
     COPY_IT_AGAIN,
     Container,
     ContainerShape,
-    first_block,
     opened,
     shape_of,
 )
-from cpmodel_scorep.definitions import MalformedError
 from cpmodel_scorep.metrics import StoredMetric
 from cpmodel_scorep.profile import CubeProfile
 from cpmodel_scorep.rows import blocks
@@ -47,7 +45,7 @@ class CubexReader:
 
     def match(self, path: Path) -> Match:
         """Return whether `path` is a Cube profile, by its first block."""
-        head = first_block(path)
+        head = first_block(path, unpack=True)
         if not head:
             return Match.NO
         shape = shape_of(head)
@@ -68,10 +66,8 @@ class CubexReader:
             If the file is not a Cube profile, or its definitions cannot be read.
         """
         with opened(path) as container:
-            try:
+            with reading(path, COPY_IT_AGAIN):
                 profile = _profile(container, self._latest)
-            except MalformedError as error:
-                raise InputError(f"{path}: {error}", hint=COPY_IT_AGAIN) from None
             yield profile
 
     @contextmanager

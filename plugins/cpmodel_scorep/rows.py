@@ -6,6 +6,7 @@ import re
 import struct
 import threading
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Protocol
@@ -14,10 +15,10 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, ByteArray, FloatArray, Int64Array, IntArray
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, MalformedError
 from callpath_modeler.units import decimals_of
 from cpmodel_scorep.container import COPY_IT_AGAIN, Container, Member
-from cpmodel_scorep.definitions import Definitions, MalformedError
+from cpmodel_scorep.definitions import Definitions
 
 BLOCK_BYTES = 4 << 20
 """Size of the blocks in which data are processed, in bytes.
@@ -190,8 +191,8 @@ class _Converter(threading.local):
             out.byteswap(inplace=True)
 
 
-class RawRows:
-    """Uncompressed rows, stored one after the other."""
+class _RowsOfMember(ABC):
+    """Rows of a member of a container."""
 
     def __init__(
         self,
@@ -201,21 +202,33 @@ class RawRows:
         dtype: np.dtype[np.generic],
         columns: int,
     ) -> None:
-        self.numbers = index.numbers
-        self.columns = columns
-        self._container = container
-        self._start = member.offset + len(_RAW)
+        self.numbers, self.columns = index.numbers, columns
+        self._container, self._member = container, member
         self._converter = _Converter(dtype)
         self._row_bytes = columns * dtype.itemsize
-        held = max(0, member.size - len(_RAW)) // self._row_bytes
-        if held > len(self.numbers) and not container.resynchronised:
-            raise InputError(
-                f"{container.path}: {member.name} at byte {member.offset}: {held} rows, of which "
-                f"the index names {len(self.numbers)}",
-                hint=COPY_IT_AGAIN,
-            )
+        self.missing = self._find_rows(index.byte_order)
+
+    @abstractmethod
+    def _find_rows(self, order: str) -> int:
+        """Find the places of the rows, and return how many rows are missing."""
+
+    def _broken(self, reason: str) -> InputError:
+        return InputError(
+            f"{self._container.path}: {self._member.name} at byte {self._member.offset}: {reason}",
+            hint=COPY_IT_AGAIN,
+        )
+
+
+class RawRows(_RowsOfMember):
+    """Uncompressed rows, stored one after the other."""
+
+    def _find_rows(self, _order: str) -> int:
+        self._start = self._member.offset + len(_RAW)
+        held = max(0, self._member.size - len(_RAW)) // self._row_bytes
+        if held > len(self.numbers) and not self._container.resynchronised:
+            raise self._broken(f"{held} rows, of which the index names {len(self.numbers)}")
         self._held = min(held, len(self.numbers))
-        self.missing = len(self.numbers) - self._held
+        return len(self.numbers) - self._held
 
     def read(self, first: int, stop: int, out: FloatArray) -> None:
         """Fill `out` with stored rows, [stop - first x columns]."""
@@ -227,29 +240,17 @@ class RawRows:
         self._converter.convert(raw, out)
 
 
-class ZippedRows:
+class ZippedRows(_RowsOfMember):
     """Individually compressed rows with a table of their positions."""
 
-    def __init__(
-        self,
-        container: Container,
-        member: Member,
-        index: Index,
-        dtype: np.dtype[np.generic],
-        columns: int,
-    ) -> None:
-        self.numbers = index.numbers
-        self.columns = columns
-        self._container = container
-        self._member = member
-        self._converter = _Converter(dtype)
-        self._row_bytes = columns * dtype.itemsize
-        start, size = self._read_places(index.byte_order)
+    def _find_rows(self, order: str) -> int:
+        start, size = self._read_places(order)
         self._start, self._size = start, size
+        member = self._member
         fits = (size > 0) & (start + size <= member.offset + member.size)
         self._held = fits & (start >= member.offset)
         # A row of size zero was never written, so it is not missing.
-        self.missing = int(np.count_nonzero(~self._held & (size > 0)))
+        return int(np.count_nonzero(~self._held & (size > 0)))
 
     def _read_places(self, order: str) -> tuple[Int64Array, Int64Array]:
         n = len(self.numbers)
@@ -290,12 +291,6 @@ class ZippedRows:
         if len(values) < self._row_bytes:
             raise self._broken(f"row {row} is too short")
         return np.frombuffer(values, np.uint8)
-
-    def _broken(self, reason: str) -> InputError:
-        return InputError(
-            f"{self._container.path}: {self._member.name} at byte {self._member.offset}: {reason}",
-            hint=COPY_IT_AGAIN,
-        )
 
 
 class InMemoryRows:

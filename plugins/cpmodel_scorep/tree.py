@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from callpath_modeler.errors import MalformedError
 from callpath_modeler.profile.calltree import CallTree, nodes_after
 from callpath_modeler.profile.schema import PROGRAM, Region
-from cpmodel_scorep.definitions import CallPaths, Definitions, MalformedError, MetricKind
+from cpmodel_scorep.definitions import CallPaths, Definitions, MetricKind
 
 _STRUCTURAL = ("TASKS", "THREADS", "KERNELS", "MEASUREMENT OFF", "TRACE BUFFER FLUSH")
 _ITERATION = re.compile(r"(instance|iteration)=\d+")

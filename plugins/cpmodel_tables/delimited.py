@@ -14,7 +14,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.printable import csv_text, shortened
 from callpath_modeler.readers.base import ColumnChoices
 from callpath_modeler.support.input_limits import packed_budget
-from cpmodel_tables.chosen_columns import with_choices
+from cpmodel_tables.column_roles import with_choices
 from cpmodel_tables.dialects import Dialect, dialect_of, further_tables, rows_of
 from cpmodel_tables.grid import (
     CHUNK,

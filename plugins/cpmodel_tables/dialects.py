@@ -65,7 +65,7 @@ def dialect_of(text: str, is_table: Callable[[list[str]], bool]) -> Dialect:
         return Dialect(",")
     if len(rows) > 2 and len(text) >= _LONGEST:
         rows = rows[:-1]  # the block may end within the last line
-    spaced = _spaced(lines, [line for line in rows if not _is_rule(line)])
+    spaced = _spaced(lines, [line for line in rows if not is_rule(line)])
     if spaced is not None:
         return spaced
     delimiter = max(_DELIMITERS, key=rows[0].count)
@@ -104,7 +104,7 @@ def rows_of(lines: Iterable[str], dialect: Dialect) -> Iterator[Row]:
         yield from _rows_in_bars(numbered, dialect.first)
     elif dialect.delimiter == " ":
         for number, line in numbered:
-            is_no_row = line.lstrip().startswith(("#", "%")) or _is_rule(line.strip())
+            is_no_row = line.lstrip().startswith(("#", "%")) or is_rule(line.strip())
             if number >= dialect.first and not is_no_row:
                 yield _words(line), number
     else:
@@ -129,7 +129,7 @@ def _rows_in_bars(numbered: Iterator[tuple[int, str]], first: int) -> Iterator[R
         text = line.strip()
         if not text.startswith("|"):
             return
-        if not _is_rule(text):
+        if not is_rule(text):
             cells = _cells(text)
             # Only the titles may begin with a number sign: "#cores".
             yield ([cells[0].lstrip("#"), *cells[1:]] if number == first else cells), number
@@ -180,12 +180,13 @@ def _are_further(titles: list[str], known: tuple[str, ...]) -> bool:
 def _titles_in_bars(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the titles of every table in bars."""
     for (number, line), (_, below) in pairwise(numbered):
-        is_rule = below.strip().startswith("|") and _is_rule(below.strip())
-        if is_rule and line.strip().startswith("|"):
+        is_titled = below.strip().startswith("|") and is_rule(below.strip())
+        if is_titled and line.strip().startswith("|"):
             yield number, _cells(line.strip())
 
 
-def _is_rule(text: str) -> bool:
+def is_rule(text: str) -> bool:
+    """Return whether a text is a line between rows."""
     return "-" in text and _RULE.issuperset(text)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import floor, inf, log10, prod
 from pathlib import Path
@@ -38,8 +37,7 @@ class Logs:
         found = form_of(text) or any(each.is_one(text) for each in _OTHERS)
         return Match.CONTENT if found else Match.NO
 
-    @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the runs in a log.
 
         Raises
@@ -50,12 +48,12 @@ class Logs:
         text = first_text(path)
         for other in _OTHERS:
             if other.is_one(text):
-                yield other.read(path)
-                return
+                found: Sequence[RunSource] = other.read(path)
+                return found
         form = form_of(text)
         if form is None:
             raise InputError(f"{path}: no log of a known program", hint="check the file")
-        yield read(path, form)
+        return read(path, form)
 
 
 _Key = tuple[int, tuple[str, ...], str]

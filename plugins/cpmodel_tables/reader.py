@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, Protocol, cast
@@ -36,16 +36,14 @@ class Format(Protocol):
     def match(self, path: Path) -> Match:
         """Return whether a file has the format, by its beginning."""
 
-    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the runs in a file."""
 
 
 class TableFormat(Format, Protocol):
     """A format of tables, whose columns have roles."""
 
-    def open_columns(
-        self, path: Path, choices: ColumnChoices
-    ) -> AbstractContextManager[Sequence[RunSource]]:
+    def runs(self, path: Path, choices: ColumnChoices = ...) -> Sequence[RunSource]:
         """Return the runs in a file, with the roles of columns that the user states."""
 
     def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
@@ -76,7 +74,8 @@ class _Reader:
             return Match.NO
         return self._format().match(path)
 
-    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
+    @contextmanager
+    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
         """Return the runs in a file.
 
         Raises
@@ -84,7 +83,7 @@ class _Reader:
         InputError
             If the file is damaged, or its variant is not supported.
         """
-        return self._format().open_runs(path)
+        yield self._format().runs(path)
 
     def _format(self) -> Format:
         module, name = self.format
@@ -109,9 +108,8 @@ class TableReader(_Reader):
         is_text = found is Match.CONTENT and path.name.lower().endswith(TEXT)
         return Match.NO if is_text and WorkflowReader().match(path) is Match.CONTENT else found
 
-    def open_columns(
-        self, path: Path, choices: ColumnChoices
-    ) -> AbstractContextManager[Sequence[RunSource]]:
+    @contextmanager
+    def open_columns(self, path: Path, choices: ColumnChoices) -> Iterator[Sequence[RunSource]]:
         """Return the runs in a table, with the roles of columns that the user states.
 
         Raises
@@ -121,7 +119,7 @@ class TableReader(_Reader):
         InputError
             If the file is not a table of measurements.
         """
-        return cast("TableFormat", self._format()).open_columns(path, choices)
+        yield cast("TableFormat", self._format()).runs(path, choices)
 
     def explain(self, path: Path, choices: ColumnChoices) -> TableReading:
         """Return how a table is read.

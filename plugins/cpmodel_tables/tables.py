@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -25,8 +24,7 @@ from callpath_modeler.readers.paths import (
 from callpath_modeler.readers.records import Records, runs_of
 from callpath_modeler.support.input_limits import InputLimits
 from cpmodel_tables import grid as cells
-from cpmodel_tables.chosen_columns import require_parameters, with_choices
-from cpmodel_tables.column_roles import column_roles
+from cpmodel_tables.column_roles import column_roles, require_parameters, with_choices
 from cpmodel_tables.delimited import of_delimited, titles_of_delimited
 from cpmodel_tables.frames import is_frame, of_json
 from cpmodel_tables.grid import Grid
@@ -88,7 +86,7 @@ class Tables:
         Raises
         ------
         UsageError, InputError
-            As in `open_columns`.
+            As in `runs`.
         """
         grid, layout, _ = _used_rows(_grid(path, choices))
         declared = runs_of_grid(grid, layout)[0].source.metrics
@@ -99,8 +97,7 @@ class Tables:
         roles = column_roles(grid, layout, default.name, of_runs)
         return TableReading(roles, [*grid.layout.items()], assumed)
 
-    @contextmanager
-    def open_columns(self, path: Path, choices: ColumnChoices) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path, choices: ColumnChoices = NO_CHOICES) -> Sequence[RunSource]:
         """Return the runs in the table, with the roles of columns that the user states.
 
         Raises
@@ -113,17 +110,7 @@ class Tables:
         grid = _grid(path, choices)
         runs = runs_of_grid(grid)
         require_parameters(grid, choices, runs)
-        yield runs
-
-    def open_runs(self, path: Path) -> AbstractContextManager[Sequence[RunSource]]:
-        """Return the runs in the table.
-
-        Raises
-        ------
-        InputError
-            If the file is not a table of measurements.
-        """
-        return self.open_columns(path, NO_CHOICES)
+        return runs
 
 
 def _match_of_text(text: str, *, is_page: bool) -> Match:

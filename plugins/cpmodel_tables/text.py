@@ -6,19 +6,19 @@ import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.support.input_limits import (
     GZIP,
     BoundedStream,
     InputLimits,
     Work,
     budget_of,
+    first_block,
     json_value,
     memory_of_json,
     packed_budget,
@@ -38,14 +38,7 @@ _MARKS = (
 
 def first_content(path: Path) -> bytes:
     """Return the first block of a file, unpacked; b"" if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            block = file.read(_BLOCK)
-        if block.startswith(GZIP):
-            block = zlib.decompressobj(wbits=31).decompress(block, _BLOCK)
-    except (OSError, zlib.error):
-        return b""
-    return block
+    return first_block(path, _BLOCK, unpack=True)
 
 
 def first_text(path: Path) -> str:
@@ -92,7 +85,7 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
         If the file cannot be read, or any part of it is not text.
     """
     try:
-        with path.open("rb") as file:
+        with reading(path, COPY_IT_AGAIN), path.open("rb") as file:
             stream: BinaryIO = file
             budget = None
             if file.peek(2).startswith(GZIP):
@@ -106,8 +99,6 @@ def opened_text(path: Path, newline: str | None) -> Iterator[TextIO]:
         # This error states the position in the file, not in a block.
         whole_text(path)
         raise
-    except (OSError, EOFError, zlib.error) as cause:
-        raise _unreadable(path, cause) from cause
 
 
 @contextmanager
@@ -165,18 +156,10 @@ def whole_content(path: Path) -> bytes:
     InputError
         If the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            if not file.peek(2).startswith(GZIP):
-                return file.read()
-            return b"".join(unpacked_pieces(file, budget_of(path, in_memory=True)))
-    except (OSError, EOFError, zlib.error) as cause:
-        raise _unreadable(path, cause) from cause
-
-
-def _unreadable(path: Path, cause: Exception) -> InputError:
-    what = getattr(cause, "strerror", None) or cause
-    return InputError(f"{path}: cannot be read: {what}", hint=COPY_IT_AGAIN)
+    with reading(path, COPY_IT_AGAIN), path.open("rb") as file:
+        if not file.peek(2).startswith(GZIP):
+            return file.read()
+        return b"".join(unpacked_pieces(file, budget_of(path, in_memory=True)))
 
 
 def json_of(path: Path, text: str, line: int = 0) -> object:

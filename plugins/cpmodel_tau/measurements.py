@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -15,13 +16,9 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.readers.paths import known_region, tree_of_nodes
 
-HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
+_HOSTS = ("Hostname", "MPI Processor Name", "Node Name")
 """Metadata with the name of the compute node, in the order in which they are tried."""
 COPY_OR_MEASURE = "copy the profile again, or repeat the run"
-
-
-class MalformedError(Exception):
-    """Error in the format of a file; the message has the position."""
 
 
 class Location(NamedTuple):
@@ -76,39 +73,41 @@ class TimerValues(Struct, frozen=True):
     inclusive: FloatArray
 
 
-class Measurements(Protocol):
-    """One opened profile of either file format."""
+class Measurements(ABC):
+    """One opened profile of either file format.
 
-    @property
-    def timers(self) -> Timers:
-        """Return all timers."""
-        ...
+    Attributes
+    ----------
+    timers : all timers
+    locations : the threads with a profile, in order
+    metrics : the metrics in TAU's spelling, a time first if there is one
+    metadata : of the run and its first thread
+    host_of : host names of the threads that state one
+    """
 
-    @property
-    def locations(self) -> Sequence[Location]:
-        """Return the threads with a profile, in order."""
-        ...
+    metrics: Sequence[str]
 
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Return the names of the metrics in TAU's spelling, a time first if there is one."""
-        ...
+    def __init__(self) -> None:
+        self.timers = Timers()
+        self.locations: list[Location] = []
+        self.metadata: dict[str, str] = {}
+        self.host_of: dict[Location, str] = {}
 
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the metadata of the first thread."""
-        ...
+    def note_host(self, location: Location, metadata: Mapping[str, str]) -> None:
+        """Take the host name of a thread from its metadata, if they have one."""
+        host = host_in(metadata)
+        if host is not None:
+            self.host_of[location] = host
 
     @property
     def hosts(self) -> int:
         """Return the number of distinct host names; 0 = a process has none."""
-        ...
+        processes = {location[:2] for location in self.locations}
+        hosts = {host for at, host in self.host_of.items() if at[:2] in processes}
+        is_complete = processes <= {location[:2] for location in self.host_of}
+        return len(hosts) if is_complete else 0
 
-    @property
-    def host_of(self) -> Mapping[Location, str]:
-        """Return the host names of the threads that state one."""
-        ...
-
+    @abstractmethod
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
 
@@ -117,7 +116,11 @@ class Measurements(Protocol):
         InputError
             If a file is malformed.
         """
-        ...
+
+
+def host_in(metadata: Mapping[str, str]) -> str | None:
+    """Return the host name in metadata; None = there is none."""
+    return next((metadata[key] for key in _HOSTS if key in metadata), None)
 
 
 def is_time(metric: str) -> bool:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import gzip
 import struct
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import MalformedError, reading
 from callpath_modeler.printable import shortened
 from callpath_modeler.support.input_limits import Budget, budget_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
-    HOSTS,
     Location,
-    MalformedError,
-    Timers,
+    Measurements,
     TimerValues,
+    host_in,
     times_first,
 )
 
@@ -103,62 +101,24 @@ def _is_java(content: bytes) -> bool:
     return True
 
 
-class PackedProfile:
+class PackedProfile(Measurements):
     """A packed profile, read in one pass."""
 
     def __init__(self, path: Path) -> None:
-        self._timers = Timers()
-        self._metadata: dict[str, str] = {}
-        self._host_of: dict[Location, str] = {}
-        self._metrics: list[str] = []
-        self._places: list[Location] = []
-        try:
-            with gzip.open(path) as file:
-                self._read(_Stream(cast("BinaryIO", file), budget_of(path)))
-        except MalformedError as error:
-            raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
-        except (OSError, EOFError, zlib.error) as cause:
-            what = getattr(cause, "strerror", None) or cause
-            raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
-
-    @property
-    def timers(self) -> Timers:
-        """Return all timers."""
-        return self._timers
-
-    @property
-    def locations(self) -> Sequence[Location]:
-        """Return the threads, in the order of the file."""
-        return self._places
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Return the names of the metrics, durations first."""
-        return times_first(self._metrics)
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the metadata of the run, and of the first thread that has any."""
-        return self._metadata
+        super().__init__()
+        self._stored: list[str] = []
+        with reading(path, COPY_OR_MEASURE), gzip.open(path) as file:
+            self._read(_Stream(cast("BinaryIO", file), budget_of(path)))
 
     @property
     def hosts(self) -> int:
-        """Return the number of distinct host names; 0 = a process has none."""
-        processes = {location[:2] for location in self._places}
-        stated = {location[:2] for location in self._host_of}
-        whole = next((self._metadata[key] for key in HOSTS if key in self._metadata), None)
-        if processes <= stated:
-            return len({host for at, host in self._host_of.items() if at[:2] in processes})
-        return 1 if whole is not None and len(processes) == 1 else 0
-
-    @property
-    def host_of(self) -> Mapping[Location, str]:
-        """Return the host names of the threads that state one."""
-        return self._host_of
+        """Return the number of distinct host names; the run may state that of its only process."""
+        is_single = len({location[:2] for location in self.locations}) == 1
+        return super().hosts or int(is_single and host_in(self.metadata) is not None)
 
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric."""
-        number = self._metrics.index(metric)
+        number = self._stored.index(metric)
         pairs = self._pairs[:, number]
         return TimerValues(self._timer, self._location, self._calls, pairs[:, 0], pairs[:, 1])
 
@@ -173,24 +133,23 @@ class PackedProfile:
         stream.skip(stream.count())
         if version >= 2:
             self._read_metadata(stream)
-        self._metrics = stream.texts()
-        if not self._metrics or len({*self._metrics}) < len(self._metrics):
+        self._stored = stream.texts()
+        if not self._stored or len({*self._stored}) < len(self._stored):
             raise MalformedError("the file has no metric, or two with the same name")
+        self.metrics = times_first(self._stored)
         self._read_timers(stream)
         stream.texts()
         self._read_locations(stream)
 
     def _read_metadata(self, stream: _Stream) -> None:
-        self._metadata = dict(_attributes(stream))
+        self.metadata = dict(_attributes(stream))
         for _ in range(stream.count()):
             location = Location(stream.number(), stream.number(), stream.number())
             found = dict(_attributes(stream))
-            host = next((found[key] for key in HOSTS if key in found), None)
-            if host is not None:
-                self._host_of[location] = host
+            self.note_host(location, found)
             for key, value in found.items():
-                if len(self._metadata) < _MOST_METADATA:
-                    self._metadata.setdefault(key, value)
+                if len(self.metadata) < _MOST_METADATA:
+                    self.metadata.setdefault(key, value)
 
     def _read_timers(self, stream: _Stream) -> None:
         groups = stream.texts()
@@ -205,11 +164,11 @@ class PackedProfile:
                 letters += len(groups[group])
                 if letters > _MOST_OF_GROUPS:
                     raise MalformedError(f"the groups of timer {number} have too many letters")
-            if self._timers.number(name, "|".join(of_timer)) != number:
+            if self.timers.number(name, "|".join(of_timer)) != number:
                 raise MalformedError(f"two timers have the name {shortened(name)!r}")
 
     def _read_locations(self, stream: _Stream) -> None:
-        metrics = len(self._metrics)
+        metrics = len(self._stored)
         entry = np.dtype([("timer", ">i4"), ("calls", ">f8"), ("subrs", ">f8"),
                           ("pairs", ">f8", (metrics, 2))])  # fmt: skip
         timers, locations = [np.zeros(0, np.intp)], [np.zeros(0, np.intp)]
@@ -226,16 +185,16 @@ class PackedProfile:
                 continue
             rows = np.frombuffer(content, entry)
             timer = rows["timer"].astype(np.intp)
-            if len(timer) and not 0 <= timer.min() <= timer.max() < len(self._timers.names):
+            if len(timer) and not 0 <= timer.min() <= timer.max() < len(self.timers.names):
                 raise MalformedError("a value belongs to no timer")
             if len(np.unique(timer)) < len(timer):
                 raise MalformedError("a thread has two values for one timer")
-            locations.append(np.full(len(timer), len(self._places), np.intp))
-            self._places.append(location)
+            locations.append(np.full(len(timer), len(self.locations), np.intp))
+            self.locations.append(location)
             timers.append(timer)
             calls.append(rows["calls"].astype(np.float64))
             pairs.append(rows["pairs"].astype(np.float64))
-        if len({*self._places}) < len(self._places) or not self._places:
+        if len({*self.locations}) < len(self.locations) or not self.locations:
             raise MalformedError("the file has no thread, or two with the same number")
         self._timer, self._location = np.concatenate(timers), np.concatenate(locations)
         self._calls, self._pairs = np.concatenate(calls), np.concatenate(pairs)

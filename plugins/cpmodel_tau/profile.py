@@ -26,10 +26,11 @@ from callpath_modeler.profile.schema import (
     Region,
 )
 from callpath_modeler.readers.base import Reduced, ThreadSums
-from callpath_modeler.readers.reductions import BlockSink, Columns, Reducer
+from callpath_modeler.readers.reductions import Columns, Reducer
 from callpath_modeler.readers.threads import (
     GroupSums,
     fold_of,
+    note_invalid,
     note_others,
     run_time_metric,
     with_longest_threads,
@@ -149,7 +150,7 @@ class TauProfile:
         if written:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)
-        self._note_values(metric, reducer)
+        note_invalid(self._notices, metric, reducer.noticed, self.call_tree)
         run_time = reducer.largest_total() if is_run_time else float("nan")
         note_others(self._notices, metric, reducer.noticed, self.call_tree, run_time)
         return Reduced(reducer.values, reducer.total(), reducer.imbalance, run_time)
@@ -167,7 +168,7 @@ class TauProfile:
         for rows, block in self._blocks(values, column):
             sums.mark_missing(block)
             sums.add(rows, block)
-        self._note_values(metric, sums)
+        note_invalid(self._notices, metric, sums.noticed, self.call_tree)
         return sums.result(_MICROSECONDS if is_time(written) else 1.0)
 
     def placement(self) -> Placement:
@@ -283,16 +284,6 @@ class TauProfile:
         if missing > 0 and min(nodes) >= 0:
             message = f"{missing} of {max(nodes) + 1} processes have no profile; p = {processes}"
             self._notices.note("CPM132", message, missing)
-
-    def _note_values(self, metric: str, reducer: BlockSink) -> None:
-        noticed = reducer.noticed
-        if noticed.not_finite:
-            message = f"{metric}: {noticed.not_finite} values"
-            self._notices.note("CPM117", message, noticed.not_finite, about=metric)
-        if noticed.negative:
-            path = self.call_tree.path(noticed.worst_row)
-            message = f"{metric}, down to {noticed.worst:.3g} in {path}"
-            self._notices.note("CPM105", message, noticed.negative, about=metric)
 
 
 def _metrics(written: Sequence[str]) -> dict[str, str]:

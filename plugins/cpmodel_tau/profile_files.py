@@ -6,22 +6,20 @@ import html
 import os
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, MalformedError, reading
 from callpath_modeler.printable import shortened
 from callpath_modeler.units import decimal_of
 from cpmodel_tau.measurements import (
     COPY_OR_MEASURE,
-    HOSTS,
     Location,
-    MalformedError,
-    Timers,
+    Measurements,
     TimerValues,
     times_first,
 )
@@ -80,58 +78,25 @@ class _Header:
     metadata: dict[str, str]
 
 
-class ProfileFiles:
+class ProfileFiles(Measurements):
     """Profiles of all threads; other metrics are read when they are needed."""
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         directories = metric_directories(directory) or [directory]
-        self._timers = Timers()
         self._files = {path.name.removeprefix(MULTI): files_in(path) for path in directories}
         first = next(iter(self._files))
-        self._locations = list(self._files[first])
-        if not self._locations:
+        self.locations = list(self._files[first])
+        if not self.locations:
             raise InputError(
                 f"{directories[0]}: the file profile.0.0.0 is missing",
                 hint="give the directory of the run",
             )
-        self._metadata: dict[str, str] = {}
-        self._host_of: dict[Location, str] = {}
         self._metric = ""
         self._first = self._read(self._files[first], known=False)
         if directories == [directory]:
             self._files = {self._metric: self._files.pop(first)}
-
-    @property
-    def timers(self) -> Timers:
-        """Return all timers."""
-        return self._timers
-
-    @property
-    def locations(self) -> Sequence[Location]:
-        """Return the threads, in order of their numbers."""
-        return self._locations
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Return the metric of each directory, or the one that the files name."""
-        return list(self._files)
-
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """Return the metadata of the first thread."""
-        return self._metadata
-
-    @property
-    def hosts(self) -> int:
-        """Return the number of distinct host names; 0 = a process has none."""
-        processes = {location[:2] for location in self._locations}
-        stated = {location[:2] for location in self._host_of}
-        return len({*self._host_of.values()}) if processes == stated else 0
-
-    @property
-    def host_of(self) -> Mapping[Location, str]:
-        """Return the host names of the threads that state one."""
-        return self._host_of
+        self.metrics = list(self._files)
 
     def values(self, metric: str) -> TimerValues:
         """Return the values of a metric.
@@ -144,11 +109,11 @@ class ProfileFiles:
         files = self._files[metric]
         if metric == next(iter(self._files)):
             return self._first
-        if list(files) != self._locations:
+        if list(files) != self.locations:
             folder = next(iter(files.values())).parent if files else f"{MULTI}{metric}"
             raise InputError(
                 f"{folder}: the threads differ from those of the first metric: "
-                f"{len(files)} instead of {len(self._locations)}",
+                f"{len(files)} instead of {len(self.locations)}",
                 hint=COPY_OR_MEASURE,
             )
         return self._read(files, known=True)
@@ -157,16 +122,12 @@ class ProfileFiles:
         timers, locations = array("q"), array("q")
         numbers = array("d")
         for place, (location, path) in enumerate(files.items()):
-            try:
+            before = len(timers)
+            with reading(path, COPY_OR_MEASURE):
                 with path.open(encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                    before = len(timers)
                     self._read_file(file, location, timers, numbers, known=known)
-                _check_once(timers[before:])
-            except OSError as cause:
-                what = cause.strerror or str(cause)
-                raise InputError(f"{path}: cannot be read: {what}", hint=COPY_OR_MEASURE) from None
-            except MalformedError as error:
-                raise InputError(f"{path}: {error}", hint=COPY_OR_MEASURE) from None
+                if len({*timers[before:]}) < len(timers) - before:
+                    raise MalformedError("a timer is listed twice")
             locations.extend([place] * (len(timers) - before))
         columns = np.array(numbers, np.float64).reshape(-1, 3).T
         return TimerValues(np.array(timers, np.intp), np.array(locations, np.intp), *columns)
@@ -185,7 +146,7 @@ class ProfileFiles:
             self._take_header(header, location)
         for number, line in enumerate(_lines(file, header.timers), start=3):
             name, group, values = _timer(line, number)
-            timer = self._timers.find(name) if known else self._timers.number(name, group)
+            timer = self.timers.find(name) if known else self.timers.number(name, group)
             if timer is None:
                 raise MalformedError(
                     f"line {number}: the first metric has no timer {shortened(name)!r}"
@@ -197,19 +158,12 @@ class ProfileFiles:
     def _take_header(self, header: _Header, location: Location) -> None:
         if not self._metric:
             self._metric = header.metric
-            self._metadata = header.metadata
+            self.metadata = header.metadata
         elif header.metric != self._metric:
             raise MalformedError(
                 f"the metric is {header.metric}, but other threads have {self._metric}"
             )
-        host = next((header.metadata[key] for key in HOSTS if key in header.metadata), None)
-        if host is not None:
-            self._host_of[location] = host
-
-
-def _check_once(timers: array[int]) -> None:
-    if len({*timers}) < len(timers):
-        raise MalformedError("a timer is listed twice")
+        self.note_host(location, header.metadata)
 
 
 def _header(file: TextIO) -> _Header:

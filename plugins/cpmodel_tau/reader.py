@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.readers.base import API_VERSION, Match
+from callpath_modeler.support.input_limits import first_block
 from cpmodel_tau import profile_files
 
 if TYPE_CHECKING:
     from cpmodel_tau.profile import TauProfile
 
-_BLOCK = 1 << 12
 _PACKED = ".ppk"
 _OTHER_FORMS = {"tauprofile.xml": b"<profile_xml", "snapshot.": b"<profile_xml", "pprof.dat": b""}
 """Names and beginnings of files with TAU profiles in unsupported formats."""
@@ -63,35 +62,24 @@ class TauReader:
         if path.is_file() and path.name.lower().endswith(_PACKED):
             yield TauProfile(packed.PackedProfile(path), str(path))
             return
-        try:
+        with reading(path, "give the directory of the run"):
             directory = _run_of(path)
             _refuse_other_forms(directory)
             measurements = profile_files.ProfileFiles(directory)
-        except OSError as cause:
-            what = cause.strerror or str(cause)
-            raise InputError(
-                f"{path}: cannot be read: {what}", hint="give the directory of the run"
-            ) from None
         yield TauProfile(measurements, str(path))
 
 
 def _match_packed(path: Path) -> Match:
-    if not path.is_file():
-        return Match.NO
     from cpmodel_tau import packed
 
-    head = _head(path)
-    if not head:
+    if not first_block(path):
         return Match.NO
-    try:
-        head = zlib.decompressobj(wbits=31).decompress(head, len(packed.MAGIC))
-    except zlib.error:
-        return Match.NAME
-    return Match.CONTENT if head == packed.MAGIC else Match.NAME
+    is_ours = first_block(path, unpack=True).startswith(packed.MAGIC)
+    return Match.CONTENT if is_ours else Match.NAME
 
 
 def _is_profile(path: Path) -> bool:
-    return path.is_file() and profile_files.is_profile(_head(path).decode("utf-8", "replace"))
+    return profile_files.is_profile(first_block(path).decode("utf-8", "replace"))
 
 
 def _is_run(directory: Path) -> bool:
@@ -133,15 +121,7 @@ def _refuse_other_forms(directory: Path) -> None:
         return
     for path in sorted(directory.iterdir())[:1000]:
         for name, content in _OTHER_FORMS.items():
-            if path.name.startswith(name) and path.is_file() and content in _head(path):
+            if path.name.startswith(name) and path.is_file() and content in first_block(path):
                 raise InputError(
                     f"{path}: this format of TAU profiles is not supported", hint=_PACK
                 )
-
-
-def _head(path: Path) -> bytes:
-    # Opening a pipe would block until another process opens its other end.
-    if not path.is_file():
-        return b""
-    with path.open("rb") as file:
-        return file.read(_BLOCK)

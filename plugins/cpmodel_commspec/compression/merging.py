@@ -149,16 +149,13 @@ class _Branches:
 
 
 _MOST_PAIRS = 400_000
-"""Pairs of operations that are compared to align two programs; longer ones stay as they are."""
-
-_UNEQUAL, _EQUAL = 2, 3
-"""What it is worth to share an operation, of unequal and of equal numbers."""
+"""Pairs of lines that are compared to align two programs; longer ones stay as they are."""
 
 Begin: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class Line:
     """An operation, the programs that it is part of by number, and its numbers at first there."""
 
     token: int
@@ -167,155 +164,201 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLoop:
-    """A loop, and the numbers of the programs that it is part of."""
+class Rounds:
+    """A loop, and its rounds in each program that it is part of."""
 
-    count: int
-    body: tuple[SharedNode, ...]
-    who: frozenset[int]
+    counts: Mapping[int, int]
+    body: tuple[Merged, ...]
+
+    @property
+    def who(self) -> frozenset[int]:
+        """The programs."""
+        return frozenset(self.counts)
+
+    @property
+    def count(self) -> int:
+        """The rounds, if all programs have the same."""
+        return next(iter(self.counts.values()))
 
 
-SharedNode: TypeAlias = "Shared | SharedLoop"
-Nodes: TypeAlias = Sequence[SharedNode]
+Merged: TypeAlias = "Line | Rounds"
+Nodes: TypeAlias = Sequence[Merged]
 
 
-def merge(
-    programs: Sequence[Sequence[loops.Node]], numbers: Sequence[Sequence[Begin]]
-) -> tuple[SharedNode, ...]:
-    """Return one program of which every given one is the part that is marked with its number.
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Nodes ``one[a:b]`` and ``other[c:d]`` that become one; several nodes are one round."""
 
-    Programs are aligned one after the other with what was merged before, the longest first, so
-    that as many operations as possible are shared, rather those of equal numbers than others.
-    Whatever is shared, the order of each program is kept.
+    a: int
+    b: int
+    c: int
+    d: int
 
-    Parameters
+
+class Merger:
+    """Merge of programs into one. Loops become one if their rounds are the same.
+
+    Programs are aligned one after the other with what was merged before, so that as many
+    operations as possible are shared, rather those of equal numbers than others. Whatever is
+    shared, the order of each program is kept.
+
+    Attributes
     ----------
-    numbers : of each program, the numbers of each operation, once unrolled
+    gain, gain_of_equal : what a shared line is worth, and further if its first numbers are equal
+    gain_of_rounds : what a shared loop is worth besides its lines, if its rounds are equal
+    joins_equal : whether lines are shared if that is worth as much as to leave them
     """
-    marked = [
-        _marked(program, numbers[k], frozenset({k}), 0)[0] for k, program in enumerate(programs)
-    ]
-    by_length = sorted(range(len(programs)), key=lambda k: -len(numbers[k]))
-    return reduce(_merged, [marked[k] for k in by_length]) if marked else ()
+
+    gain, gain_of_equal, gain_of_rounds, joins_equal = 2, 1, 0, True
+
+    def merge(
+        self, programs: Sequence[Sequence[loops.Node]], numbers: Sequence[Sequence[Begin]]
+    ) -> tuple[Merged, ...]:
+        """Return one program of which every given one is the part that is marked with its number.
+
+        Parameters
+        ----------
+        numbers : of each program, the numbers of each operation, once unrolled
+        """
+        marked = [_marked(program, numbers[k], k, 0)[0] for k, program in enumerate(programs)]
+        lengths = [len(own) for own in numbers]
+        order = sorted(range(len(programs)), key=lambda k: self._place(marked[k], lengths[k], k))
+        return reduce(self._merged, [marked[k] for k in order]) if marked else ()
+
+    def _place(self, _program: Nodes, length: int, _number: int) -> tuple[int, ...]:
+        """Return the sort key of a program; the longest comes first, because it has most lines."""
+        return (-length,)
+
+    def _merged(self, one: Nodes, other: Nodes) -> tuple[Merged, ...]:
+        """Return two programs as one; loops nest a few deep, and so does this."""
+        merged: list[Merged] = []
+        i = j = 0
+        for join in [*self._aligned(one, other), Join(len(one), len(one), len(other), len(other))]:
+            merged += one[i : join.a]
+            merged += other[j : join.c]
+            if join.b > join.a:
+                merged.append(self._joined(one[join.a : join.b], other[join.c : join.d]))
+            i, j = join.b, join.d
+        return tuple(merged)
+
+    def _joined(self, one: Nodes, other: Nodes) -> Merged:
+        first, second = one[0], other[0]
+        if len(one) == len(other) == 1 and isinstance(first, Line) and isinstance(second, Line):
+            return Line(first.token, first.who | second.who, first.begins | second.begins)
+        left, right = as_loop(one), as_loop(other)
+        return Rounds({**left.counts, **right.counts}, self._merged(left.body, right.body))
+
+    def _aligned(self, one: Nodes, other: Nodes) -> list[Join]:
+        """Return the joins that share most lines, in order."""
+        first, shorter = 0, min(len(one), len(other))
+        while first < shorter and self._is_same(one[first], other[first]):
+            first += 1
+        last = 0
+        while last < shorter - first and self._is_same(one[~last], other[~last]):
+            last += 1
+        joins = [Join(k, k + 1, k, k + 1) for k in range(first)]
+        middle = self._longest(one[first : len(one) - last], other[first : len(other) - last])
+        joins += [Join(first + x.a, first + x.b, first + x.c, first + x.d) for x in middle[1]]
+        ends = [(len(one) - k, len(other) - k) for k in range(last, 0, -1)]
+        return joins + [Join(a, a + 1, c, c + 1) for a, c in ends]
+
+    def _longest(self, one: Nodes, other: Nodes) -> tuple[int, list[Join]]:
+        """Return what is won at most, and the joins that win it: a longest common subsequence."""
+        if not one or not other or lines_of(one) * lines_of(other) > _MOST_PAIRS:
+            return 0, []
+        best: list[list[int]] = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+        came: dict[tuple[int, int], Join] = {}
+        for a in range(1, len(one) + 1):
+            for b in range(1, len(other) + 1):
+                won = max(best[a - 1][b], best[a][b - 1])
+                for join, gain in self._joins(one, other, a, b):
+                    total = best[join.a][join.c] + gain
+                    if total > won or (total == won and self.joins_equal):
+                        won = total
+                        came[a, b] = join
+                best[a][b] = won
+        joins: list[Join] = []
+        a, b = len(one), len(other)
+        while a and b:
+            best_join = came.get((a, b))
+            if best_join is not None:
+                joins.append(best_join)
+                a, b = best_join.a, best_join.c
+            elif best[a][b] == best[a - 1][b]:
+                a -= 1
+            else:
+                b -= 1
+        return best[-1][-1], joins[::-1]
+
+    def _joins(self, one: Nodes, other: Nodes, a: int, b: int) -> list[tuple[Join, int]]:
+        """Return the joins that end with the nodes before `a` and `b`, and what each is worth."""
+        gain = self._gain(one[a - 1], other[b - 1])
+        return [(Join(a - 1, a, b - 1, b), gain)] if gain else []
+
+    def _gain(self, one: Merged, other: Merged) -> int:
+        """Return what is won if two nodes become one; 0 if they cannot."""
+        if isinstance(one, Line) and isinstance(other, Line):
+            if one.token != other.token:
+                return 0
+            return self.gain + self.gain_of_equal * (not one.begins.isdisjoint(other.begins))
+        if isinstance(one, Rounds) and isinstance(other, Rounds) and self._may_join(one, other):
+            is_equal = set(one.counts.values()) == set(other.counts.values())
+            gain = self._longest(one.body, other.body)[0]
+            return gain + self.gain_of_rounds * is_equal if gain else 0
+        return 0
+
+    def _may_join(self, one: Rounds, other: Rounds) -> bool:
+        """Tell whether loops can become one."""
+        return one.count == other.count
+
+    def _is_same(self, one: Merged, other: Merged) -> bool:
+        if isinstance(one, Line) and isinstance(other, Line):
+            return one.token == other.token and not one.begins.isdisjoint(other.begins)
+        if isinstance(one, Rounds) and isinstance(other, Rounds):
+            return (
+                self._may_join(one, other)
+                and len(one.body) == len(other.body)
+                and all(map(self._is_same, one.body, other.body))
+            )
+        return False
+
+
+def as_loop(nodes: Nodes) -> Rounds:
+    """Return a loop as it is, and other nodes as a loop of one round."""
+    first = nodes[0]
+    if len(nodes) == 1 and isinstance(first, Rounds):
+        return first
+    who = frozenset[int]().union(*(node.who for node in nodes))
+    return Rounds(dict.fromkeys(sorted(who), 1), tuple(nodes))
 
 
 def _marked(
-    program: Sequence[loops.Node], numbers: Sequence[Begin], who: frozenset[int], begin: int
-) -> tuple[tuple[SharedNode, ...], int]:
-    """Return a program with what it shares so far, and how many operations it has, unrolled."""
-    marked: list[SharedNode] = []
+    program: Sequence[loops.Node], numbers: Sequence[Begin], who: int, begin: int
+) -> tuple[tuple[Merged, ...], int]:
+    """Return a program with its number, and how many operations it has, unrolled."""
+    marked: list[Merged] = []
     length = 0
     for node in program:
         if isinstance(node, int):
-            marked.append(Shared(node, who, frozenset({numbers[begin + length]})))
+            marked.append(Line(node, frozenset({who}), frozenset({numbers[begin + length]})))
             length += 1
         else:
             body, inner = _marked(node.body, numbers, who, begin + length)
-            marked.append(SharedLoop(node.count, body, who))
+            marked.append(Rounds({who: node.count}, body))
             length += inner * node.count
     return tuple(marked), length
 
 
-def _merged(one: Nodes, other: Nodes) -> tuple[SharedNode, ...]:
-    """Return two programs as one; loops nest a few deep, and so does this."""
-    merged: list[SharedNode] = []
-    i = j = 0
-    for a, b in [*_aligned(one, other), (len(one), len(other))]:
-        merged += one[i:a]
-        merged += other[j:b]
-        if a < len(one):
-            merged.append(_joined(one[a], other[b]))
-        i, j = a + 1, b + 1
-    return tuple(merged)
-
-
-def _joined(one: SharedNode, other: SharedNode) -> SharedNode:
-    who = one.who | other.who
-    if isinstance(one, SharedLoop) and isinstance(other, SharedLoop):
-        return SharedLoop(one.count, _merged(one.body, other.body), who)
-    assert isinstance(one, Shared)
-    assert isinstance(other, Shared)
-    return Shared(one.token, who, one.begins | other.begins)
-
-
-def _aligned(one: Nodes, other: Nodes) -> list[tuple[int, int]]:
-    """Return the pairs of places that become one, those that share most operations."""
-    first = 0
-    while first < min(len(one), len(other)) and _is_same(one[first], other[first]):
-        first += 1
-    last = 0
-    while last < min(len(one), len(other)) - first and _is_same(one[~last], other[~last]):
-        last += 1
-    pairs = [(k, k) for k in range(first)]
-    middle = _longest(one[first : len(one) - last], other[first : len(other) - last])
-    pairs += [(first + a, first + b) for a, b in middle[1]]
-    pairs += [(len(one) - k, len(other) - k) for k in range(last, 0, -1)]
-    return pairs
-
-
-def _longest(one: Nodes, other: Nodes) -> tuple[int, list[tuple[int, int]]]:
-    """Return what is won at most, and the pairs that win it: a longest common subsequence."""
-    if not one or not other or _lines(one) * _lines(other) > _MOST_PAIRS:
-        return 0, []
-    gains = {
-        (a, b): gain
-        for a, x in enumerate(one)
-        for b, y in enumerate(other)
-        if (gain := _gain(x, y))
-    }
-    best = [[0] * (len(other) + 1)]
-    for a in range(len(one)):
-        above, row = best[-1], [0]
-        for b in range(len(other)):
-            won = gains.get((a, b))
-            skipped = max(above[b + 1], row[b])
-            row.append(skipped if won is None else max(skipped, above[b] + won))
-        best.append(row)
-    return best[-1][-1], _traced(best, gains, len(one), len(other))
-
-
-def _traced(
-    best: list[list[int]], gains: dict[tuple[int, int], int], a: int, b: int
-) -> list[tuple[int, int]]:
-    pairs = []
-    while a and b:
-        won = gains.get((a - 1, b - 1))
-        if won is not None and best[a][b] == best[a - 1][b - 1] + won:
-            pairs.append((a - 1, b - 1))
-            a, b = a - 1, b - 1
-        elif best[a][b] == best[a - 1][b]:
-            a -= 1
-        else:
-            b -= 1
-    return pairs[::-1]
-
-
-def _lines(nodes: Nodes) -> int:
+def lines_of(merged: Nodes) -> int:
     """Return the number of operations and loops."""
-    return sum(1 + (_lines(x.body) if isinstance(x, SharedLoop) else 0) for x in nodes)
+    return sum(1 + (lines_of(x.body) if isinstance(x, Rounds) else 0) for x in merged)
 
 
-def _gain(one: SharedNode, other: SharedNode) -> int:
-    """Return what is won if two elements become one; 0 if they cannot."""
-    if isinstance(one, Shared) and isinstance(other, Shared):
-        if one.token != other.token:
-            return 0
-        return _UNEQUAL if one.begins.isdisjoint(other.begins) else _EQUAL
-    if isinstance(one, SharedLoop) and isinstance(other, SharedLoop) and one.count == other.count:
-        return _longest(one.body, other.body)[0]
-    return 0
-
-
-def _is_same(one: SharedNode, other: SharedNode) -> bool:
-    if isinstance(one, Shared) and isinstance(other, Shared):
-        return one.token == other.token and not one.begins.isdisjoint(other.begins)
-    if isinstance(one, SharedLoop) and isinstance(other, SharedLoop):
-        return (
-            one.count == other.count
-            and len(one.body) == len(other.body)
-            and all(map(_is_same, one.body, other.body))
-        )
-    return False
+def length(node: Merged, program: int) -> int:
+    """Return how many operations of a program a node is; loops nest a few deep."""
+    if isinstance(node, Line):
+        return int(program in node.who)
+    return node.counts.get(program, 0) * sum(length(x, program) for x in node.body)
 
 
 _LEAST_LINES = 16
@@ -326,7 +369,7 @@ _SHOWN = 3
 
 
 def irregular(
-    merged: Sequence[SharedNode],
+    merged: Nodes,
     meaning: Sequence[tuple[int, int]],
     shapes: Sequence[Shape],
     ranks_of: Mapping[int, Sequence[int]],
@@ -379,14 +422,9 @@ def irregular_text(found: Sequence[Irregular]) -> str:
     return ", ".join(parts)
 
 
-def lines_of(merged: Sequence[SharedNode]) -> int:
-    """Return the number of operations and loops."""
-    return sum(1 if isinstance(x, Shared) else 1 + lines_of(x.body) for x in merged)
-
-
-def _operations(merged: Sequence[SharedNode]) -> Iterator[Shared]:
+def _operations(merged: Nodes) -> Iterator[Line]:
     for node in merged:
-        if isinstance(node, Shared):
+        if isinstance(node, Line):
             yield node
         else:
             yield from _operations(node.body)

@@ -14,14 +14,16 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import DataError
 from cpmodel_commspec import computation, expressions
-from cpmodel_commspec.compression import merging
 from cpmodel_commspec.compression.loops import compress
 from cpmodel_commspec.compression.merging import (
-    Shared,
-    SharedLoop,
-    SharedNode,
+    Begin,
+    Line,
+    Merged,
+    Merger,
+    Rounds,
     irregular,
     irregular_text,
+    length,
     lines_of,
     statements,
 )
@@ -155,7 +157,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
     }
     build = _Build(traced, sites, messages, meaning, values, number, ranks_of)
     begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
-    merged = merging.merge(distinct, begins)
+    merged = Merger().merge(distinct, begins)
     found = irregular(merged, meaning, traced.shapes, ranks_of)
     lines = lines_of(merged)
     if most_lines is not None and lines > most_lines:
@@ -181,7 +183,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
     return with_computation(told, traced)
 
 
-def _begins(traced: Traced, rank: int, values: Int64Array) -> list[merging.Begin]:
+def _begins(traced: Traced, rank: int, values: Int64Array) -> list[Begin]:
     """Return the numbers by which operations of different ranks are recognised as one statement.
 
     These are tags and bytes, and the number of a collective call of all ranks.
@@ -367,7 +369,7 @@ class _Build:
         self._messages, self._meaning = messages, meaning
         self._values, self._number, self._ranks_of = values, number, ranks_of
 
-    def nodes(self, merged: Sequence[SharedNode]) -> tuple[Node, ...]:
+    def nodes(self, merged: Sequence[Merged]) -> tuple[Node, ...]:
         """Return the program with its numbers."""
         everything = {
             k: np.arange(len(self._values[ranks[0]]))[np.newaxis]
@@ -377,7 +379,7 @@ class _Build:
 
     def _filled(
         self,
-        merged: Sequence[SharedNode],
+        merged: Sequence[Merged],
         places: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> tuple[Node, ...]:
@@ -394,17 +396,17 @@ class _Build:
             here = {}
             for program in node.who:
                 begin = done[program]
-                done[program] += _length(node, program)
+                done[program] += length(node, program)
                 here[program] = places[program][:, begin : done[program]]
             ranks = tuple(sorted(rank for program in here for rank in self._ranks_of[program]))
-            if isinstance(node, SharedLoop):
+            if isinstance(node, Rounds):
                 filled += self._loop(node, ranks, here, counts)
             else:
                 filled.append(self._step(node, ranks, here, counts))
         return tuple(filled)
 
     def _loop(
-        self, node: SharedLoop, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
+        self, node: Rounds, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Sequence[Node]:  # fmt: skip
         rounds = {k: x.reshape(x.shape[0] * node.count, -1) for k, x in here.items()}
@@ -420,11 +422,12 @@ class _Build:
         if inner == node.count:
             return [loop]
         # Numbers that start again after some rounds belong to a loop in a loop.
-        outer = replace(node, count=node.count // inner, body=(replace(node, count=inner),))
+        within = Rounds(dict.fromkeys(node.counts, inner), node.body)
+        outer = Rounds(dict.fromkeys(node.counts, node.count // inner), (within,))
         return self._loop(outer, ranks, here, counts)
 
     def _step(
-        self, node: Shared, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
+        self, node: Line, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Step:  # fmt: skip
         shape, tag = self._meaning[node.token]
@@ -471,10 +474,3 @@ def _period(body: Sequence[Node], depth: int, count: int) -> int:
                     if 1 < period < count:
                         return period
     return count
-
-
-def _length(node: SharedNode, program: int) -> int:
-    """Return how many operations of a program a node is; loops nest a few deep."""
-    if isinstance(node, Shared):
-        return int(program in node.who)
-    return node.count * sum(_length(x, program) for x in node.body if program in x.who)

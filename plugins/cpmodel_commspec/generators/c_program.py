@@ -12,12 +12,15 @@ from textwrap import wrap
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.printable import c_comment
 from cpmodel_commspec import formulas
+from cpmodel_commspec.collectives import ROOTED
 from cpmodel_commspec.computation import Computation, Share, levels
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.generators.functions import PROMPT, STARTED_SENDS, Functions
-from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Options
+from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Generator, Options
 from cpmodel_commspec.generators.statements import (
+    MOVES,
+    PROMPT,
+    Functions,
     Statements,
     attached,
     divisions,
@@ -179,24 +182,15 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-_NO_BYTES, _BYTES, _ROOTED = "comm", "comm, bytes", "comm, bytes, root"
 _SENT = "out, bytes, MPI_BYTE, "
 _RECEIVED = "{result}, bytes, MPI_BYTE, "
-_REDUCED = "out, {result}, bytes, MPI_BYTE, MPI_BOR, "
-_COLLECTIVES = {
-    "barrier": (_NO_BYTES, ""),
-    "bcast": (_ROOTED, _SENT + "root, "),
-    "gather": (_ROOTED, _SENT + _RECEIVED + "root, "),
-    "scatter": (_ROOTED, _SENT + _RECEIVED + "root, "),
-    "reduce": (_ROOTED, _REDUCED + "root, "),
-    "allgather": (_BYTES, _SENT + _RECEIVED),
-    "alltoall": (_BYTES, _SENT + _RECEIVED),
-    "allreduce": (_BYTES, _REDUCED),
-    "scan": (_BYTES, _REDUCED),
-    "exscan": (_BYTES, _REDUCED),
-    "reduce_scatter_block": (_BYTES, _REDUCED),
+_BUFFERS = {
+    "nothing": "",
+    "one": _SENT,
+    "both": _SENT + _RECEIVED,
+    "reduced": "out, {result}, bytes, MPI_BYTE, MPI_BOR, ",
 }
-"""Parameters, and arguments before the communicator."""
+"""Arguments before the root and the communicator, by those of `MOVES`."""
 
 _ALL, _SOME = "n_taken, requests, ", "indices, MPI_STATUSES_IGNORE"
 _CALLS = {
@@ -212,7 +206,6 @@ _CALLS = {
 """Arguments of calls that wait until operations are complete."""
 
 _MARK = "//// "
-_IN_PLACE, _STARTED = "_in_place", "start_"
 
 _PLACE = re.compile(r"places\[\w+\]\[(\w+)\]")
 _BETWEEN_DEFINITIONS = re.compile(r"(?<=\))\n\n(?=#define \w+\(comm)")
@@ -239,11 +232,20 @@ class CFunctions(Functions):
         """Return numbers as an array."""
         return f"(int[]){{{', '.join(map(str, numbers))}}}"
 
-    def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
-        """Return the call of a collective operation that moves equal sizes on all ranks."""
-        function = _STARTED * is_started + name + _IN_PLACE * is_in_place
-        self.add(function, _collective(function, name), ("start",) if is_started else ())
-        return self.call(function, *arguments)
+    def _collective(self, head: str, name: str, *, is_in_place: bool, is_started: bool) -> str:
+        """Return the definition of a collective operation: short, as programs can have many."""
+        arguments = _BUFFERS[MOVES[name]] + "root, " * (name in ROOTED)
+        if is_in_place:
+            # Roots that scatter leave out where they would receive, all others what they send.
+            left_out = "{result}," if name == "scatter" else "out,"
+            arguments = arguments.replace(left_out, "MPI_IN_PLACE,")
+        if is_started:
+            begin, result, end = "start(COLLECTIVE, room), ", "LAST.in", ", &LAST.request)"
+            call = f"({begin}MPI_I{name}({arguments}comms[comm]{end})"
+        else:
+            result, call = "in", f"MPI_{name.capitalize()}({arguments}comms[comm])"
+        line = f"#define {head.replace('size', 'bytes')} {call.format(result=result)}\n"
+        return line if len(line) <= _MOST_COLUMNS + 1 else line.replace(") ", ") \\\n    ", 1)
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
         """Return the call of a function that waits."""
@@ -255,13 +257,19 @@ class CFunctions(Functions):
             chosen = self.call("take", str(len(places)), self.array(places or (0,)))
         return self.call(name, chosen.removesuffix(";"))
 
-    def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
-        """Return the call of a function that sends."""
-        name = function[4:].lower() + "_and_forget" * (not is_awaited)
-        is_started = function.lower() in STARTED_SENDS
-        text = _send(name, function, is_started=is_started, is_awaited=is_awaited)
-        self.add(name, text, ("start",) if is_started and is_awaited else ())
-        return self.call(name, *arguments)
+    def _send(self, name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
+        """Return the definition of a function that sends."""
+        begin = end = request = ""
+        if is_started and is_awaited:
+            request = ", start(SEND, 0)"
+        elif is_started:
+            begin, request = "    MPI_Request request;\n", ", &request"
+            end = "    PMPI_Request_free(&request);\n"
+        return (
+            f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
+            f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
+            f"{request});\n{end}}}\n"
+        )
 
     def used(self) -> Iterator[str]:
         """Yield the functions of the program; ranks of the world need no places."""
@@ -282,36 +290,6 @@ def _wait(name: str, function: str) -> str:
         + "    until_complete(requests);\n" * (function in PROMPT)
         + f"    {function}({call});\n    release(requests);\n}}\n"
     )
-
-
-def _send(name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
-    begin = end = request = ""
-    if is_started and is_awaited:
-        request = ", start(SEND, 0)"
-    elif is_started:
-        begin, request = "    MPI_Request request;\n", ", &request"
-        end = "    PMPI_Request_free(&request);\n"
-    return (
-        f"static void {name}(int comm, long bytes, int peer, long tag)\n{{\n{begin}"
-        f"    {function}(out, (int)bytes, MPI_BYTE, places[comm][peer], (int)tag, comms[comm]"
-        f"{request});\n{end}}}\n"
-    )
-
-
-def _collective(function: str, name: str) -> str:
-    """Return the definition of a collective operation: short, as programs can have many."""
-    parameters, arguments = _COLLECTIVES[name]
-    if function.endswith(_IN_PLACE):
-        # Roots that scatter leave out where they would receive, all others what they would send.
-        left_out = "{result}," if name == "scatter" else "out,"
-        arguments = arguments.replace(left_out, "MPI_IN_PLACE,")
-    if function.startswith(_STARTED):
-        head, result, end = "start(COLLECTIVE, room), ", "LAST.in", ", &LAST.request)"
-        call = f"({head}MPI_I{name}({arguments}comms[comm]{end})"
-    else:
-        result, call = "in", f"MPI_{name.capitalize()}({arguments}comms[comm])"
-    line = f"#define {function}({parameters}) {call.format(result=result)}\n"
-    return line if len(line) <= _MOST_COLUMNS + 1 else line.replace(") ", ") \\\n    ", 1)
 
 
 def c_source(told: Specification, times: str = HISTOGRAM) -> str:
@@ -481,14 +459,12 @@ def divided(number: int, color: str = "", key: str = "", name: str = "") -> str:
     return f"{split} /* {c_comment(name)} */"
 
 
-class CProgram:
+class CProgram(Generator):
     """Writer of programs in C."""
 
     name = "c"
     description = "a program in C with MPI"
     endings = (".c",)
-    is_program = True
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:
         """Return the program.

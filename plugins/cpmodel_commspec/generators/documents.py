@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from callpath_modeler.printable import printable
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.specification import Specification
 
 
-class Text:
+class Text(Generator):
     """Writer of loops that people can read."""
 
     name = "text"
     description = "loops that people can read"
     endings = ("", ".txt")
     is_program = False
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:
         """Return one line for each loop and operation, wrapped to the width."""
@@ -26,14 +25,13 @@ class Text:
         return to_ascii(text) if options.ascii_only else text
 
 
-class Json:
+class Json(Generator):
     """Writer of JSON, which `exchange.read_json` reads."""
 
     name = "json"
     description = "JSON, for `check` and to write other formats later"
     endings = (".json",)
     is_program = False
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:  # noqa: ARG002
         """Return the specification as JSON."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from callpath_modeler.printable import printable
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.generators.schedules import (
     Compute,
     Finish,
@@ -26,14 +26,12 @@ from cpmodel_commspec.specification import Specification
 _NANOSECONDS = 1e9
 
 
-class Goal:
+class Goal(Generator):
     """Writer of GOAL schedules."""
 
     name = "goal"
     description = "a schedule in GOAL, for LogGOPSim and ATLAHS"
     endings = (".goal",)
-    is_program = True
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:  # noqa: ARG002
         """Return the schedule.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from callpath_modeler.errors import PluginError, UsageError, nearest_or_all
-from callpath_modeler.readers.registry import error_line
-from callpath_modeler.support.program_path import OURS, EntryPoint, installed_entry_points
+from callpath_modeler.readers import registry
+from callpath_modeler.support.program_path import EntryPoint
 from cpmodel_commspec.specification import Specification
 
 MEAN, HISTOGRAM = "mean", "histogram"
@@ -54,8 +54,8 @@ class Generator(Protocol):
     name: str
     description: str
     endings: tuple[str, ...]
-    is_program: bool
-    is_directory: bool
+    is_program: bool = True
+    is_directory: bool = False
 
     def write(self, told: Specification, options: Options) -> Written:
         """Return the content of the file, or of all files if `is_directory`.
@@ -77,13 +77,7 @@ def installed() -> dict[str, EntryPoint]:
 
     Of two with one name, the one of this package or else the first is kept.
     """
-    found = sorted(
-        installed_entry_points(GROUP), key=lambda e: (e.package != OURS, e.name, e.value)
-    )
-    by_name: dict[str, EntryPoint] = {}
-    for entry in found:
-        by_name.setdefault(entry.name, entry)
-    return by_name
+    return registry.installed(GROUP)
 
 
 def load(name: str) -> Generator:
@@ -112,13 +106,11 @@ def load_entry(entry: EntryPoint) -> Generator:
     """
     who = f"format {entry.name!r} of {entry.package}"
     remedy = f"upgrade, reinstall or remove {entry.package}"
-    try:
-        generator = entry.load()()
-    except MemoryError:
-        raise
-    # An import may also end the process with SystemExit.
-    except (Exception, SystemExit) as cause:
-        raise PluginError(f"{who} does not load: {error_line(cause)}", hint=remedy) from cause
+
+    def make() -> Any:
+        return entry.load()()
+
+    generator = registry.made(make, who, remedy)
     if not isinstance(generator, Generator):
         missing = ", ".join(name for name in _LISTS if not hasattr(generator, name))
         raise PluginError(f"{who} lacks {missing}", hint=remedy)

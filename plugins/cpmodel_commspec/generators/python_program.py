@@ -9,11 +9,14 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable, python_docstring
 from cpmodel_commspec import formulas
+from cpmodel_commspec.collectives import ROOTED
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.formulas import Tables
-from cpmodel_commspec.generators.functions import PROMPT, STARTED_SENDS, Functions
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.generators.statements import (
+    MOVES,
+    PROMPT,
+    Functions,
     Statements,
     attached,
     divisions,
@@ -67,22 +70,13 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 _SENT, _RECEIVED = "[out, size, MPI.BYTE]", "[{into}, size, MPI.BYTE]"
-_REDUCED = f"{_SENT}, {_RECEIVED}, MPI.BOR"
-_BOTH = f"{_SENT}, {_RECEIVED}"
-_COLLECTIVES = {
-    "barrier": ("comm", ""),
-    "bcast": ("comm, size, root", f"{_SENT}, root"),
-    "gather": ("comm, size, root", f"{_BOTH}, root"),
-    "scatter": ("comm, size, root", f"{_BOTH}, root"),
-    "reduce": ("comm, size, root", f"{_REDUCED}, root"),
-    "allgather": ("comm, size", _BOTH),
-    "alltoall": ("comm, size", _BOTH),
-    "allreduce": ("comm, size", _REDUCED),
-    "scan": ("comm, size", _REDUCED),
-    "exscan": ("comm, size", _REDUCED),
-    "reduce_scatter_block": ("comm, size", _REDUCED),
+_BUFFERS = {
+    "nothing": "",
+    "one": _SENT,
+    "both": f"{_SENT}, {_RECEIVED}",
+    "reduced": f"{_SENT}, {_RECEIVED}, MPI.BOR",
 }
-"""Parameters, and arguments of the method of the communicator."""
+"""Arguments of the method of the communicator before the root, by those of `MOVES`."""
 
 
 class PythonFunctions(Functions):
@@ -96,10 +90,9 @@ class PythonFunctions(Functions):
         """Return numbers as a list."""
         return f"[{', '.join(map(str, numbers))}]"
 
-    def collective(self, name: str, *arguments: str, is_in_place: bool, is_started: bool) -> str:
-        """Return the call of a collective operation that moves equal sizes on all ranks."""
-        parameters, given = _COLLECTIVES[name]
-        function = "start_" * is_started + name + "_in_place" * is_in_place
+    def _collective(self, head: str, name: str, *, is_in_place: bool, is_started: bool) -> str:
+        """Return the definition of a collective operation."""
+        given = _BUFFERS[MOVES[name]] + ", root" * (name in ROOTED)
         into = "bytearray(len(into))" if is_started else "into"
         if is_in_place:
             # Roots that scatter leave out where they would receive, all others what they send.
@@ -107,11 +100,7 @@ class PythonFunctions(Functions):
         given = given.format(into=into)
         method = f"I{name}" if is_started else name.capitalize()
         call = f"comms[comm].{method}({given})"
-        if is_started:
-            call = f"start({call}, COLLECTIVE)"
-        text = f"def {function}({parameters}):\n    {call}\n"
-        self.add(function, text, ("start",) if is_started else ())
-        return self.call(function, *arguments)
+        return f"def {head}:\n    {f'start({call}, COLLECTIVE)' if is_started else call}\n"
 
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
         """Return the call of a function that waits."""
@@ -128,16 +117,12 @@ class PythonFunctions(Functions):
         self.use("places_of")
         return self.call(name.lower(), f"places_of({kind})")
 
-    def send(self, function: str, *arguments: str, is_awaited: bool = True) -> str:
-        """Return the call of a function that sends."""
-        name = function[4:].lower() + "_and_forget" * (not is_awaited)
+    def _send(self, name: str, function: str, *, is_started: bool, is_awaited: bool) -> str:
+        """Return the definition of a function that sends."""
         call = f"comms[comm].{function[4:]}([out, size, MPI.BYTE], places[comm][peer], tag)"
-        is_started = function.lower() in STARTED_SENDS
         if is_started:
             call = f"start({call}, SEND)" if is_awaited else f"{call}.Free()"
-        needs = ("start",) if is_started and is_awaited else ()
-        self.add(name, f"def {name}(comm, size, peer, tag):\n    {call}\n", needs)
-        return self.call(name, *arguments)
+        return f"def {name}(comm, size, peer, tag):\n    {call}\n"
 
 
 _STEP = "    "
@@ -250,14 +235,12 @@ def _communicators(told: Specification, functions: Functions) -> str:
     return "def make_communicators():\n" + ("".join(lines) or f"{_STEP}pass\n")
 
 
-class PythonProgram:
+class PythonProgram(Generator):
     """Writer of programs in Python."""
 
     name = "mpi4py"
     description = "a program in Python with mpi4py"
     endings = (".py",)
-    is_program = True
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:  # noqa: ARG002
         """Return the program.

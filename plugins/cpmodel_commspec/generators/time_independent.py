@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec.communicators import world_of
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.generators.schedules import (
     Compute,
     Finish,
@@ -44,13 +44,12 @@ _NATIVE = {
 """Collective operations of all ranks in the format; others are messages."""
 
 
-class TimeIndependent:
+class TimeIndependent(Generator):
     """Writer of time-independent traces."""
 
     name = "simgrid"
     description = "time-independent traces for the replay of SimGrid SMPI"
     endings = (".ti",)
-    is_program = True
     is_directory = True
 
     def write(self, told: Specification, options: Options) -> dict[str, str]:  # noqa: ARG002

@@ -228,18 +228,15 @@ class CallNames:
             region = self._regions.get(int(self._paths.region[path]))
             is_mpi = region is not None and region.paradigm == "mpi"
             caller = int(self._paths.parent[path]) if is_mpi else path
-            self._known[path] = caller, _call_name(region.name) if region and is_mpi else ""
+            # Names in traces may be anything.
+            call = printable(shortened(region.name, _LONGEST)) if region and is_mpi else ""
+            self._known[path] = caller, call
         return self._known[path]
 
     def site(self, path: int) -> tuple[str, ...]:
         """Return the functions of a call path; recursive functions are in it once."""
         chain = [self._regions.get(region) for region in self._paths.regions_of(path)]
         return tuple(name for name, _ in groupby(x.name for x in chain if x is not None))
-
-
-def _call_name(name: str) -> str:
-    """Return the name of a function as outputs show it: names in traces may be anything."""
-    return printable(shortened(name, _LONGEST))
 
 
 class Watch:

@@ -251,7 +251,6 @@ def prediction_table(found: Prediction) -> Table:
         for name, time in zip(names, found.times, strict=True)
         for one in time.lines
     ]
-    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
     seconds = ("computation", "in_calls", "waiting", "slowest")
     header = {
         **_header(found.told, found.changes),
@@ -276,4 +275,4 @@ def prediction_table(found: Prediction) -> Table:
             for name, one, time in zip(names, found.platforms, found.times, strict=True)
         ],
     }
-    return Table(columns, dict.fromkeys(seconds, "s"), header)
+    return Table.of_rows(rows, dict.fromkeys(seconds, "s"), header)

@@ -196,16 +196,7 @@ def _seconds(value: float | str) -> float:
     ValueError
         If it is no time, or outside of 0 to one hour.
     """
-    number, factor, unit = float(0 if isinstance(value, str) else value), 1.0, "s"
-    if isinstance(value, str):
-        number, unit = parse_quantity(value)
-        base, factor = base_and_factor(unit or "s")
-        if base != "s":
-            raise ValueError(f"{shortened(value)!r} is no time")
-    seconds = number * factor
-    if not math.isfinite(seconds) or not 0 <= seconds <= _LONGEST_SECONDS:
-        raise ValueError(f"{shortened(str(value))} is not between 0 and one hour")
-    return seconds
+    return _amount(value, "s", "time", _LONGEST_SECONDS, "one hour")
 
 
 def _bytes(value: float | str) -> int:
@@ -216,13 +207,18 @@ def _bytes(value: float | str) -> int:
     ValueError
         If it is none, or outside of 0 to 2^62.
     """
-    number = float(0 if isinstance(value, str) else value)
+    return int(_amount(value, "B", "number of bytes", _LARGEST_EAGER, "2^62 bytes"))
+
+
+def _amount(value: float | str, base: str, what: str, most: float, limit: str) -> float:
+    """Return a number in a base unit; it has that unit if it states none."""
+    number, factor = float(0 if isinstance(value, str) else value), 1.0
     if isinstance(value, str):
-        number, unit = parse_quantity(value)
-        base, factor = base_and_factor(unit or "B")
-        if base != "B":
-            raise ValueError(f"{shortened(value)!r} is no number of bytes")
-        number *= factor
-    if not math.isfinite(number) or not 0 <= number <= _LARGEST_EAGER:
-        raise ValueError(f"{shortened(str(value))} is not between 0 and 2^62 bytes")
-    return int(number)
+        number, stated = parse_quantity(value)
+        unit, factor = base_and_factor(stated or base)
+        if unit != base:
+            raise ValueError(f"{shortened(value)!r} is no {what}")
+    amount = number * factor
+    if not math.isfinite(amount) or not 0 <= amount <= most:
+        raise ValueError(f"{shortened(str(value))} is not between 0 and {limit}")
+    return amount

@@ -12,17 +12,16 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
+from cpmodel_commspec.compression.merging import Line, Merged, Rounds, length
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import FIELDS, End, Shape
 from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.choice import Choice
 from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
-from cpmodel_commspec.scalable.merging import Line, Node, Rounds, length
 from cpmodel_commspec.scalable.quantities import whole
 from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
-from cpmodel_commspec.scalable.specification import Loop, Misfit, Number, Sample, Step, find
-from cpmodel_commspec.scalable.specification import Node as Told
+from cpmodel_commspec.scalable.specification import Loop, Misfit, Node, Number, Sample, Step, find
 from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
 from cpmodel_commspec.scalable.tokens import Meaning, Tokens
@@ -110,7 +109,7 @@ class Builder:
         """The shapes of the lines so far."""
         return tuple(self._shapes)
 
-    def nodes(self, merged: Sequence[Node]) -> tuple[Told, ...]:
+    def nodes(self, merged: Sequence[Merged]) -> tuple[Node, ...]:
         """Return the program with its formulas."""
         places, counts = {}, {}
         for program, (trace, ranks) in enumerate(
@@ -123,9 +122,13 @@ class Builder:
         return self._filled(merged, places, counts, domain)
 
     def _filled(
-        self, merged: Sequence[Node], places: _Places, counts: _Counts, domain: Sequence[Int64Array]
-    ) -> tuple[Told, ...]:
-        filled: list[Told] = []
+        self,
+        merged: Sequence[Merged],
+        places: _Places,
+        counts: _Counts,
+        domain: Sequence[Int64Array],
+    ) -> tuple[Node, ...]:
+        filled: list[Node] = []
         done = dict.fromkeys(places, 0)
         for node in merged:
             here, inside = {}, {}
@@ -147,7 +150,7 @@ class Builder:
                 filled.append(self._step(node, here, inside, domain))
         return tuple(filled)
 
-    def _pair(self, node: Node, here: _Places) -> Line | None:
+    def _pair(self, node: Merged, here: _Places) -> Line | None:
         """Return the operation of a loop that is two statements, with different numbers each."""
         if not isinstance(node, Rounds) or set(node.counts.values()) != {2} or len(node.body) != 1:
             return None
@@ -164,7 +167,7 @@ class Builder:
 
     def _loop(
         self, node: Rounds, here: _Places, counts: _Counts, domain: Sequence[Int64Array]
-    ) -> Told:
+    ) -> Node:
         line, meanings = self._line, self._tokens.meanings
         lines = [meanings[x.token] for x in node.body if isinstance(x, Line)]
         is_rounds = any(form.relation in POWERS for one in lines for form in one.forms)

@@ -26,9 +26,9 @@ from cpmodel_commspec.scalable.forms import (
     numbers,
     wrapped,
 )
-from cpmodel_commspec.scalable.groups import kept, layouts
 from cpmodel_commspec.scalable.quantities import fit
 from cpmodel_commspec.scalable.scales import Scale, common_order, factorisations
+from cpmodel_commspec.scalable.specification import kept, layouts
 from cpmodel_commspec.scalable.tables import Joint, Messages, Statement, Table
 
 _MOST_NUMBERS = 32

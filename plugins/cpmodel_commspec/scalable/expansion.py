@@ -17,7 +17,6 @@ from cpmodel_commspec.expressions import size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import Relation
-from cpmodel_commspec.scalable.groups import grouped
 from cpmodel_commspec.scalable.quantities import Quantity, Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
 from cpmodel_commspec.scalable.specification import (
@@ -26,10 +25,11 @@ from cpmodel_commspec.scalable.specification import (
     Number,
     ScalableSpecification,
     Step,
-    walk,
+    grouped,
 )
 from cpmodel_commspec.scalable.times import ENDING, Times
 from cpmodel_commspec.simulation.wildcards import resolved
+from cpmodel_commspec.specification import walk
 
 _MOST_OPERATIONS = 50_000_000
 _ANOTHER = "add a trace in which they differ"

@@ -22,25 +22,25 @@ from cpmodel_commspec.generators.c_program import (
     timed,
     timers,
 )
-from cpmodel_commspec.generators.functions import Functions
-from cpmodel_commspec.generators.statements import HANDLES, operation
+from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
-from cpmodel_commspec.scalable.groups import BLOCKS
 from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
 from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, Order
 from cpmodel_commspec.scalable.specification import (
+    BLOCKS,
     Group,
     Loop,
     Node,
     Number,
     ScalableSpecification,
     Step,
-    walk,
+    grouped_text,
 )
 from cpmodel_commspec.scalable.text import is_world, summary
 from cpmodel_commspec.scalable.times import ENDING, Key, Times
+from cpmodel_commspec.specification import walk
 from cpmodel_commspec.text import functions_text
 
 NAMES = {
@@ -82,7 +82,7 @@ class Formulas:
             if constant in {1, -1}:
                 text += f" {'+' if constant == 1 else '-'} {feature}"
             else:
-                text += f" + {_grouped(self.quantity(factor, line))} * {feature}"
+                text += f" + {grouped_text(self.quantity(factor, line))} * {feature}"
         text = text.removeprefix("0 + ") if told.factors else text
         if told.modulus is None:
             return text
@@ -118,7 +118,7 @@ class Formulas:
         if relation is Relation.TRANSPOSED:
             self._functions.use("transposed")
             return "transposed()"
-        group = _grouped(number)
+        group = grouped_text(number)
         if relation in {Relation.AHEAD, Relation.AHEAD_POWER, Relation.BEHIND_POWER}:
             self._functions.use("turn")
             text = {
@@ -145,8 +145,8 @@ class Formulas:
         for term in terms:
             factor = term.numerator * (below // term.denominator)
             if term.basis.is_log:
-                product = f"{self._logarithm(term.basis, line)}"
-                product = _times(factor, _times_powers(product, powers, self._dimensions))
+                parts = [self._logarithm(term.basis, line), *_powers(powers, self._dimensions)]
+                product = _times(factor, " * ".join(parts))
             else:
                 raised = [a + b for a, b in zip(term.basis.powers, powers, strict=True)]
                 product = self._product(factor, (raised[0], raised[1], raised[2]))
@@ -178,10 +178,6 @@ def _powers(powers: tuple[int, int, int], dimensions: int) -> list[str]:
     return [axis for axis, power in zip(AXES, own, strict=False) for _ in range(power)]
 
 
-def _times_powers(product: str, powers: tuple[int, int, int], dimensions: int) -> str:
-    return " * ".join([product, *_powers(powers, dimensions)])
-
-
 def _times(factor: int, product: str) -> str:
     if factor == 1:
         return product
@@ -192,10 +188,6 @@ def _moved(name: str, step: int) -> str:
     if not step:
         return name
     return f"{name} {'+' if step > 0 else '-'} {abs(step)}"
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
 
 
 _STEP = "    "

@@ -11,12 +11,78 @@ import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array
-from cpmodel_commspec.operations import Shape
+from cpmodel_commspec.operations import Communicator, Shape
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form
-from cpmodel_commspec.scalable.groups import Division
 from cpmodel_commspec.scalable.quantities import Quantity, fit, power, whole
 from cpmodel_commspec.scalable.scales import Order, Scale
+from cpmodel_commspec.specification import walk
+
+BLOCKS, STRIDES = "blocks", "strides"
+
+
+class Division(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How the ranks are divided into communicators; each has its ranks in order.
+
+    Attributes
+    ----------
+    kept : the dimensions along which ranks are together, as in `MPI_Cart_sub`; None otherwise
+    layout, number : blocks of so many ranks that follow each other, or so many strides
+    """
+
+    kept: tuple[int, ...] | None = None
+    layout: str = ""
+    number: Quantity = Quantity(())
+
+    def colors(self, scale: Scale) -> Int64Array:
+        """Return the number of the group of each rank, [processes]."""
+        ranks = np.arange(scale.processes)
+        if self.kept is not None:
+            return _colors(scale, self.kept)
+        n = self.number.value(scale)
+        colors: Int64Array = ranks // n if self.layout == BLOCKS else ranks % n
+        return colors
+
+
+def _colors(scale: Scale, kept: tuple[int, ...]) -> Int64Array:
+    places = scale.places(np.arange(scale.processes))
+    places[list(kept)] = 0
+    colors: Int64Array = scale.ranks(places)
+    return colors
+
+
+def grouped(colors: Int64Array, members: Int64Array) -> tuple[tuple[int, ...], ...]:
+    """Return the ranks of each group in order; `members` [n] are the ranks that are in one."""
+    order = members[np.argsort(colors[members], kind="stable")]
+    begins = np.flatnonzero(np.diff(colors[order])) + 1
+    return tuple(tuple(group.tolist()) for group in np.split(order, begins))
+
+
+def kept(one: Communicator, scale: Scale) -> Iterator[tuple[int, ...]]:
+    """Yield the dimensions that a communicator can keep on a grid; all of them is everybody."""
+    members = np.array(sorted(rank for group in one.groups for rank in group), np.int64)
+    dimensions = [k for k, size in enumerate(scale.sizes) if size > 1] or [0]
+    for flags in product((True, False), repeat=len(dimensions)):
+        own = tuple(k for k, is_kept in zip(dimensions, flags, strict=True) if is_kept)
+        groups = grouped(_colors(scale, own), members)
+        if set(groups) == set(one.groups):
+            # A dimension of one place may be kept or not.
+            rest = [k for k in range(3) if k not in dimensions]
+            for more in product((True, False), repeat=len(rest)):
+                yield tuple(sorted((*own, *(k for k, x in zip(rest, more, strict=True) if x))))
+
+
+def layouts(one: Communicator) -> Iterator[tuple[str, int]]:
+    """Yield the layouts that communicators of everybody have, each with its number."""
+    processes = sum(map(len, one.groups))
+    groups, everybody = set(one.groups), np.arange(processes)
+    if {rank for group in one.groups for rank in group} != set(range(processes)):
+        return
+    for layout, number in ((BLOCKS, len(one.groups[0])), (STRIDES, len(one.groups))):
+        colors = everybody // number if layout == BLOCKS else everybody % number
+        if set(grouped(colors, everybody)) == groups:
+            yield layout, number
+
 
 _MOST_FEATURES = 3
 _SAMPLE = 300
@@ -69,7 +135,11 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         text = str(self.base)
         for name, factor in self.factors.items():
             text = _added(text, str(factor), name)
-        return text if self.modulus is None else f"{_grouped(text)} % {_grouped(str(self.modulus))}"
+        return (
+            text
+            if self.modulus is None
+            else f"{grouped_text(text)} % {grouped_text(str(self.modulus))}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +293,14 @@ def _added(text: str, factor: str, name: str) -> str:
     sign = "+"
     if factor.startswith("-"):
         sign, factor = "-", factor[1:]
-    product = name if factor == "1" else f"{_grouped(factor)} * {name}"
+    product = name if factor == "1" else f"{grouped_text(factor)} * {name}"
     if text == "0":
         return product if sign == "+" else f"-{product}"
     return f"{text} {sign} {product}"
 
 
-def _grouped(text: str) -> str:
+def grouped_text(text: str) -> str:
+    """Return a formula that can be a factor."""
     return f"({text})" if " " in text else text
 
 
@@ -312,13 +383,3 @@ class ScalableSpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     def lines(self) -> int:
         """Number of operations and loops."""
         return sum(1 for _ in walk(self.body))
-
-
-def walk(
-    nodes: Sequence[Node], around: tuple[Loop, ...] = ()
-) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
-    """Yield loops and steps in order, each with the loops around it from the outside."""
-    for node in nodes:
-        yield node, around
-        if isinstance(node, Loop):
-            yield from walk(node.body, (*around, node))

@@ -23,8 +23,8 @@ from cpmodel_commspec.scalable.specification import (
     Node,
     ScalableSpecification,
     Step,
-    walk,
 )
+from cpmodel_commspec.specification import walk
 from cpmodel_commspec.text import action_text, functions_text, usual
 
 _STEP = "  "
@@ -63,13 +63,10 @@ def summary(told: ScalableSpecification) -> Iterator[str]:
             None: "no rule",
         }[told.order]
         axes = ", ".join(AXES[: told.dimensions])
-        yield f"grid ({axes}): {grids} in the traces ({rule}); {_numbering(told.dimensions)}"
+        ranks = "ix + x * iy" if told.dimensions == 2 else "ix + x * (iy + y * iz)"
+        yield f"grid ({axes}): {grids} in the traces ({rule}); rank = {ranks}"
     for what, count in told.left_out.items():
         yield f"left out: {count} {what}"
-
-
-def _numbering(dimensions: int) -> str:
-    return "rank = ix + x * iy" if dimensions == 2 else "rank = ix + x * (iy + y * iz)"
 
 
 def _named(told: ScalableSpecification) -> Iterator[Group]:

@@ -133,6 +133,11 @@ class Campaign:
         return most
 
 
+def plain_size(size: float) -> float:
+    """Return a size without decimals if it has none."""
+    return int(size) if size == int(size) else size
+
+
 def _median(times: FloatArray) -> float:
     # np.median takes ten times as long for few times.
     ordered, last = np.sort(times), len(times) - 1

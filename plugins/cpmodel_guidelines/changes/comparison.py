@@ -19,7 +19,7 @@ from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.units import setting_text
 from cpmodel_guidelines.answer import Judged, Method, Row, Test, Verification
 from cpmodel_guidelines.checks import Group, GuidelineCheck
-from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.judge import GuidelineVerdict, Slowdown
 from cpmodel_guidelines.rules import Guideline
 from cpmodel_guidelines.statistics.permutations import Control, adjusted, permutation_test
 from cpmodel_guidelines.statistics.two_sample_tests import (
@@ -85,6 +85,10 @@ class Ratios:
     rate: FloatArray
     larger: BoolArray
     smaller: BoolArray
+
+    def change(self, row: int) -> Slowdown:
+        """Return one ratio with its interval."""
+        return Slowdown(*(float(column[row]) for column in (self.ratio, self.low, self.high)))
 
     def take(self, rows: IntArray) -> Ratios:
         """Return the ratios at `rows`."""
@@ -191,25 +195,25 @@ class CampaignChange:
     only_after: tuple[str, ...]
     is_tested: bool
 
+    def slowdowns(self, pair: CheckPair) -> tuple[Slowdown, Slowdown]:
+        """Return the slowdowns of a check before and after."""
+        before, after = self.before.here.verdicts, self.after.here.verdicts
+        return before.slowdown(pair.before), after.slowdown(pair.after)
+
     def that_are(self, change: VerdictChange) -> list[GuidelineChange]:
         """Return the guidelines with a change."""
         return [each for each in self.guidelines if each.change is change]
 
     def slower(self) -> list[FunctionChange]:
         """Return the functions that are slower at a setting, or in the mean of all."""
-        return [
-            each
-            for each in self.functions
-            if self.times.larger[[*each.rows]].any() or self.means.larger[each.number]
-        ]
+        return self._that_changed(self.times.larger, self.means.larger)
 
     def faster(self) -> list[FunctionChange]:
         """Return the functions that are faster at a setting, or in the mean of all."""
-        return [
-            each
-            for each in self.functions
-            if self.times.smaller[[*each.rows]].any() or self.means.smaller[each.number]
-        ]
+        return self._that_changed(self.times.smaller, self.means.smaller)
+
+    def _that_changed(self, times: BoolArray, means: BoolArray) -> list[FunctionChange]:
+        return [each for each in self.functions if times[[*each.rows]].any() or means[each.number]]
 
     def fails(self, *, worse: bool) -> bool:
         """Return whether a guideline is newly violated, or with `worse` a function is slower."""

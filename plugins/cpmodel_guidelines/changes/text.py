@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 import numpy as np
 from rich.text import Text
@@ -11,8 +12,8 @@ from rich.text import Text
 from callpath_modeler.report.layout import TextColumn, TextStyle, shorten
 from callpath_modeler.report.outlined_view import NAMED
 from callpath_modeler.report.table_formats import Cell, Table
-from callpath_modeler.units import as_option, counted, percent, setting_text, signed_percent
-from cpmodel_guidelines.answer import Judged, Verification
+from callpath_modeler.units import as_option, counted, percent, setting_text
+from cpmodel_guidelines.answer import Verification
 from cpmodel_guidelines.changes.comparison import (
     CampaignChange,
     FunctionChange,
@@ -38,6 +39,11 @@ _MEANINGS = {
     VerdictChange.SHOWN: "newly shown: not decided before; a larger slowdown is not shown",
     VerdictChange.HIDDEN: "no longer shown: it is not decided whether it still is violated",
 }
+_ERROR_RATES = {
+    Control.DISCOVERY: "At most {rate} of these changes are expected to be false.",
+    Control.NONE: "Each time that did not change is called changed with a probability of {rate}.",
+}
+_ANY_FALSE = "The probability that any of these changes is false is at most {rate}."
 _MOST_ONLY = 6
 """Number of names that only one campaign has, in a note."""
 
@@ -86,9 +92,8 @@ def _by(changes: CampaignChange, of: GuidelineChange) -> str:
     if of.deciding is None:
         return ", in the mean of all settings"
     pair = changes.pairs[of.deciding]
-    before, after = (_slower(side.here, k) for side, k in
-                     ((changes.before, pair.before), (changes.after, pair.after)))  # fmt: skip
-    return f", {before} before and {after} after at {setting_text(dict(pair.setting))}"
+    before, after = changes.slowdowns(pair)
+    return f", {before.by} before and {after.by} after at {setting_text(dict(pair.setting))}"
 
 
 def _name(of: GuidelineChange) -> str:
@@ -108,17 +113,17 @@ def _described(of: Verification) -> str:
 def _guidelines(
     changes: CampaignChange, shown: Sequence[GuidelineChange], style: TextStyle
 ) -> list[Text]:
-    before, after = changes.before.here, changes.after.here
     pairs = [None if each.deciding is None else changes.pairs[each.deciding] for each in shown]
+    slowdowns = [pair and changes.slowdowns(pair) for pair in pairs]
     lefts = [None if each.deciding is None else changes.of_left[each.deciding] for each in shown]
     styles = [_STYLES[each.change] for each in shown]
     columns = [
         TextColumn("change", [str(each.change) for each in shown], right=False, styles=styles),
-        TextColumn("before", [_slower(before, pair.before) if pair else "mean" for pair in pairs]),
-        TextColumn("after", [_slower(after, pair.after) if pair else "mean" for pair in pairs]),
+        TextColumn("before", [each[0].by if each else "mean" for each in slowdowns]),
+        TextColumn("after", [each[1].by if each else "mean" for each in slowdowns]),
         TextColumn(
             f"{changes.after.confidence:.0%} interval",
-            [_interval(after, pair.after) if pair else "" for pair in pairs],
+            [each[1].interval if each else "" for each in slowdowns],
             droppable=3,
         ),
         TextColumn("left side", [_ratio(changes.times, k) for k in lefts], droppable=2),
@@ -136,23 +141,11 @@ def _guidelines(
     return style.table(columns, names, title="guideline")
 
 
-def _slower(of: Judged, check: int) -> str:
-    return signed_percent(float(of.verdicts.factor[check]) - 1)
-
-
-def _interval(of: Judged, check: int) -> str:
-    return _ends(float(of.verdicts.low[check]), float(of.verdicts.high[check]))
-
-
-def _ends(low: float, high: float) -> str:
-    return "" if np.isnan(low) else f"{signed_percent(low - 1)} … {signed_percent(high - 1)}"
-
-
 def _ratio(of: Ratios, row: int | None) -> str:
     """Return a change that is shown, as text."""
     if row is None or not (of.larger[row] or of.smaller[row]):
         return ""
-    return signed_percent(float(of.ratio[row]) - 1)
+    return of.change(row).by
 
 
 def _at(changes: CampaignChange, setting: Sequence[tuple[str, float]]) -> str:
@@ -175,8 +168,7 @@ def _functions(
     ratios = [(means, each.number) if row is None else (times, each.rows[row])
               for each, row in zip(shown, worst, strict=True)]  # fmt: skip
     slower = [bool(of.larger[k]) for of, k in ratios]
-    cells = [signed_percent(float(of.ratio[k]) - 1) for of, k in ratios]
-    ends = [_ends(float(of.low[k]), float(of.high[k])) for of, k in ratios]
+    moved = [of.change(k) for of, k in ratios]
     counts = [
         f"{int((times.larger if is_slower else times.smaller)[[*each.rows]].sum())} of "
         f"{len(each.rows)}"
@@ -186,8 +178,12 @@ def _functions(
           for each, row in zip(shown, worst, strict=True)]  # fmt: skip
     colours = ["red" if each else "green" for each in slower]
     columns = [
-        TextColumn("time", cells, styles=colours),
-        TextColumn(f"{changes.after.confidence:.0%} interval", ends, droppable=3),
+        TextColumn("time", [each.by for each in moved], styles=colours),
+        TextColumn(
+            f"{changes.after.confidence:.0%} interval",
+            [each.interval for each in moved],
+            droppable=3,
+        ),
         TextColumn("at", at, droppable=2),
         TextColumn("settings", counts, droppable=4),
     ]
@@ -230,13 +226,7 @@ def _notes(changes: CampaignChange, top: int, moved: int) -> Iterator[str]:
         f"{percent(changes.after.tolerance)} or more that are not by chance"
     )
     rate = percent(changes.after.method.rate)
-    control = changes.after.method.control
-    if control is Control.DISCOVERY:
-        yield f"At most {rate} of these changes are expected to be false."
-    elif control is Control.NONE:
-        yield f"Each time that did not change is called changed with a probability of {rate}."
-    else:
-        yield f"The probability that any of these changes is false is at most {rate}."
+    yield _ERROR_RATES.get(changes.after.method.control, _ANY_FALSE).format(rate=rate)
     yield "Verdicts have the error rate of a check of one campaign."
 
 
@@ -252,10 +242,9 @@ def change_table(changes: CampaignChange, top: int | None = None) -> Table:
     top : number of guidelines; None = all
     """
     rows = [row for each in changes.guidelines[:top] for row in _rows(changes, each)]
-    names = [*rows[0]] if rows else []
     unit = changes.after.benchmark.metric.unit
-    columns: dict[str, list[Cell]] = {name: [row[name] for row in rows] for name in names}
-    return Table(columns, dict.fromkeys(("before_left", "after_left"), unit), _header(changes))
+    units = dict.fromkeys(("before_left", "after_left"), unit)
+    return Table.of_rows(rows, units, _header(changes))
 
 
 def _rows(changes: CampaignChange, of: GuidelineChange) -> Iterator[dict[str, Cell]]:
@@ -275,15 +264,17 @@ def _rows(changes: CampaignChange, of: GuidelineChange) -> Iterator[dict[str, Ce
             verdicts = side.here.verdicts
             row |= {
                 f"{name}_verdict": str(verdicts.verdict(k)),
-                f"{name}_factor": float(verdicts.factor[k]),
-                f"{name}_low": float(verdicts.low[k]),
-                f"{name}_high": float(verdicts.high[k]),
+                **_prefixed(name, asdict(verdicts.slowdown(k))),
                 f"{name}_rate": float(verdicts.rate[k]),
                 f"{name}_left": float(side.here.left[k]),
             }
         row |= _named("factor", changes.factors, number)
         row |= _named("time", changes.times, changes.of_left[number])
         yield row
+
+
+def _prefixed(name: str, cells: Mapping[str, Cell]) -> dict[str, Cell]:
+    return {f"{name}_{key}": cell for key, cell in cells.items()}
 
 
 def _named(name: str, of: Ratios, k: int) -> dict[str, Cell]:

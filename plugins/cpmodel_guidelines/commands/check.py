@@ -95,7 +95,7 @@ def check(
     table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
     which guidelines will be violated there, and from how many processes on.
     """
-    from cpmodel_guidelines.catalogue import guidelines_of
+    from cpmodel_guidelines.suites.pgmpi import guidelines_of
 
     console: Console = ctx.obj
     if table.form == HTML and not matrix:
@@ -175,8 +175,7 @@ class _Output:
     def write_matrices(self, content: MatrixContent) -> None:
         """Write matrices in the requested form."""
         from cpmodel_guidelines.matrix_output.page import matrix_page
-        from cpmodel_guidelines.matrix_output.table import matrix_table
-        from cpmodel_guidelines.matrix_output.text import matrix_text
+        from cpmodel_guidelines.matrix_output.text import matrix_table, matrix_text
 
         console, table = self.console, self.table
         if table.form == HTML:

@@ -119,7 +119,7 @@ def _verified(
     console: Console,
 ) -> Verification:
     """Return the verdicts on one campaign."""
-    from cpmodel_guidelines.catalogue import guidelines_of
+    from cpmodel_guidelines.suites.pgmpi import guidelines_of
 
     campaign, catalogues = judging.campaign([source], load, question)
     guidelines = guidelines_of(judging.rules, catalogues)

@@ -111,11 +111,10 @@ def plan(
     The folder has the input of ReproMPI, the commands of OSU, PGMPI's configuration, and one Slurm
     script for each number of nodes. The plan states its time, and which violation it will find.
     """
-    from cpmodel_guidelines.catalogue import guidelines_of
     from cpmodel_guidelines.planning.files import plan_files
-    from cpmodel_guidelines.planning.plan import Wish, planned
-    from cpmodel_guidelines.planning.text import plan_lines
+    from cpmodel_guidelines.planning.plan import Wish, plan_lines, planned
     from cpmodel_guidelines.planning.workloads import Machine, SuiteToRun, workload
+    from cpmodel_guidelines.suites.pgmpi import guidelines_of
 
     console: Console = ctx.obj
     if output is None:

@@ -115,7 +115,7 @@ def tune(
     Only gains enter that are shown at the error rate and are not smaller than --tolerance and
     --min-gain. Where no gain was shown, the library decides as before.
     """
-    from cpmodel_guidelines.catalogue import guidelines_of
+    from cpmodel_guidelines.suites.pgmpi import guidelines_of
     from cpmodel_guidelines.tuning.choices import Library, group_of
     from cpmodel_guidelines.tuning.gains import Question
     from cpmodel_guidelines.tuning.promises import hold

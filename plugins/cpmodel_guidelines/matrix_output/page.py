@@ -18,7 +18,6 @@ from cpmodel_guidelines.matrix_content import (
     MatrixCell,
     MatrixContent,
     MatrixRow,
-    interval_text,
     labels_of,
     mark_of,
     probability_text,
@@ -84,7 +83,7 @@ def _any(row: MatrixRow | None) -> Html:
     factors = [each.factor for each in row.cells if each and each.is_violated]
     factors += [row.mean.factor] if row.mean else []
     worst = max(factors)
-    text = joined(_slowdown(worst), tag("small", row.mark))
+    text = joined(signed_percent(worst - 1), tag("small", row.mark))
     return tag("td", text, class_=f"v {_colour(worst)}", title=str(verdict))
 
 
@@ -118,8 +117,8 @@ def _cell(each: MatrixCell | None) -> Html:
         return tag("td")
     small = [each.mark or SIGNS[each.verdict]]
     if each.probability is not None:
-        small = [interval_text(each), probability_text(each)]
-    parts = [_slowdown(each.factor), *(tag("small", text) for text in small if text)]
+        small = [each.interval, probability_text(each)]
+    parts = [each.by, *(tag("small", text) for text in small if text)]
     kind = "v " * each.is_violated + _colour(each.factor)
     return tag("td", *parts, class_=kind, title="; ".join(_facts(each)))
 
@@ -127,23 +126,19 @@ def _cell(each: MatrixCell | None) -> Html:
 def _mean(row: MatrixRow) -> Html:
     if row.mean is None:
         return tag("td")
-    text = joined(_slowdown(row.mean.factor), tag("small", mark_of(row.mean.rate)))
+    text = joined(row.mean.by, tag("small", mark_of(row.mean.rate)))
     return tag("td", text, class_=f"v {_colour(row.mean.factor)}", title="mean of all settings")
 
 
 def _facts(each: MatrixCell) -> Iterator[str]:
     yield str(each.verdict)
-    if interval_text(each):
-        yield interval_text(each)
+    if each.interval:
+        yield each.interval
     if each.probability is not None:
         yield f"probability of a violation {probability_text(each)}"
     elif not np.isnan(each.rate):
         yield f"error rate {each.rate:.2g}"
     yield each.basis
-
-
-def _slowdown(factor: float) -> str:
-    return "-" if np.isnan(factor) else signed_percent(factor - 1)
 
 
 def _colour(factor: float) -> str:

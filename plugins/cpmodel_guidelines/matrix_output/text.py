@@ -1,15 +1,16 @@
-"""Matrices as lines for people."""
+"""Matrices as lines for people, and as tables for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from callpath_modeler.report.layout import GAP, TextColumn, TextStyle, shorten, wrap
-from callpath_modeler.units import signed_percent
+from callpath_modeler.report.table_formats import Cell, Table
+from callpath_modeler.units import as_option
 from cpmodel_guidelines.matrix_content import (
     SIGNS,
     CellVerdict,
@@ -17,12 +18,13 @@ from cpmodel_guidelines.matrix_content import (
     MatrixCell,
     MatrixContent,
     MatrixRow,
-    interval_text,
+    ViolatedShare,
     labels_of,
     mark_of,
     probability_text,
     title_of,
 )
+from cpmodel_guidelines.rules import GuidelineKind
 from cpmodel_guidelines.verification_text import GuidelineStyle
 
 _LEAST_COLUMNS = 6
@@ -223,8 +225,8 @@ def _cell(cell: MatrixCell | None, style: TextStyle) -> GridCell:
 def _worst(row: MatrixRow) -> str:
     """Return the largest slowdown among the violations of a row."""
     worst = None if row.worst is None else row.cells[row.worst]
-    factor = worst.factor if worst else row.mean.factor if row.mean else None
-    return "" if factor is None else signed_percent(factor - 1)
+    largest = worst or row.mean
+    return largest.by if largest else ""
 
 
 def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
@@ -235,7 +237,7 @@ def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
         cell = None if worst is None else row.cells[worst]
         if worst is not None and cell is not None:
             at = f"{matrix.axis}={labels[worst]}" if matrix.axis else ""
-            rows.append((signed_percent(cell.factor - 1), interval_text(cell), at, row))
+            rows.append((cell.by, cell.interval, at, row))
     if not rows:
         return
     yield Text("")
@@ -246,3 +248,85 @@ def _bands(matrix: Matrix, style: TextStyle) -> Iterator[Text]:
     ]
     names = [[row[3].guideline.short] for row in rows]
     yield from style.table(columns, names, title="predicted violation")
+
+
+def matrix_table(content: MatrixContent) -> Table:
+    """Return the marks or verdicts of all matrices, and nested cells as a field of JSON."""
+    sizes = sorted({(each.axis, size) for each in content.matrices for size in each.columns})
+    rows: list[dict[str, Cell]] = []
+    for matrix in content.matrices:
+        at = {(matrix.axis, size): k for k, size in enumerate(matrix.columns)}
+        for row in matrix.rows:
+            signs = {_title(*size): _sign(row, at.get(size)) for size in sizes}
+            rows.append({**_identity(matrix, row), **signs})
+    nested = [
+        _nested(matrix, count)
+        for matrix, count in zip(content.matrices, content.counts, strict=True)
+    ]
+    return Table.of_rows(rows, header={**content.header, "matrices": nested})
+
+
+def _title(axis: str, size: float) -> str:
+    return as_option({axis: size}) if axis else "all"
+
+
+def _identity(matrix: Matrix, row: MatrixRow) -> dict[str, Cell]:
+    worst = None if row.worst is None else row.cells[row.worst]
+    mean = row.mean
+    return {
+        "group": "/".join(matrix.group),
+        "at": as_option(matrix.at),
+        "predicted": matrix.is_predicted,
+        "guideline": row.guideline.text,
+        "kind": str(row.guideline.kind),
+        "function": row.guideline.left.function,
+        "verdict": None if row.verdict is None else str(row.verdict),
+        "worst_factor": worst.factor if worst else None,
+        "mean_factor": None if mean is None else mean.factor,
+        "mean": None if mean is None else mark_of(mean.rate),
+    }
+
+
+def _sign(row: MatrixRow, column: int | None) -> str | None:
+    """Return the mark of a violation, or the verdict; None = not measured."""
+    cell = None if column is None else row.cells[column]
+    return None if cell is None else cell.mark or str(cell.verdict)
+
+
+def _nested(matrix: Matrix, count: Mapping[GuidelineKind, ViolatedShare]) -> dict[str, object]:
+    return {
+        "group": "/".join(matrix.group),
+        "at": dict(matrix.at),
+        "predicted": matrix.is_predicted,
+        "columns": matrix.axis,
+        "counts": {
+            str(kind): {"violated": share.violated, "of": share.of}
+            for kind, share in count.items()
+        },
+        "guidelines": [
+            {
+                **{key: value for key, value in _identity(matrix, row).items()
+                   if key not in {"group", "at", "predicted"}},
+                "cells": [
+                    _cell_fields(size, cell)
+                    for size, cell in zip(matrix.columns, row.cells, strict=True)
+                    if cell is not None
+                ],
+            }
+            for row in matrix.rows
+        ],
+    }  # fmt: skip
+
+
+def _cell_fields(size: float, cell: MatrixCell) -> dict[str, Cell]:
+    return {
+        "value": size,
+        "verdict": str(cell.verdict),
+        "mark": cell.mark,
+        "factor": cell.factor,
+        "low": cell.low,
+        "high": cell.high,
+        "rate": cell.rate,
+        "probability": cell.probability,
+        "basis": cell.basis,
+    }

@@ -11,7 +11,8 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import InputError
 from callpath_modeler.readers.discover import natural_order
 from cpmodel_guidelines.campaigns.campaign import Campaign, Section, campaign_of
-from cpmodel_guidelines.suites import headed, imb, osu, skampi
+from cpmodel_guidelines.suites import headed
+from cpmodel_guidelines.suites.means import ImbReader, OsuReader, SkampiReader
 from cpmodel_guidelines.suites.pgmpi import CATALOGUE, CONFIGURATION, configured_processes
 from cpmodel_guidelines.suites.sections import Source
 from cpmodel_tables.text import first_text, opened_lines
@@ -39,9 +40,9 @@ class Suite:
 
 
 SUITES = (
-    Suite("OSU", osu.matches, osu.read),
-    Suite("Intel MPI Benchmarks", imb.matches, imb.read),
-    Suite("SKaMPI", skampi.matches, skampi.read),
+    Suite("OSU", OsuReader.matches, OsuReader.read),
+    Suite("Intel MPI Benchmarks", ImbReader.matches, ImbReader.read),
+    Suite("SKaMPI", SkampiReader.matches, SkampiReader.read),
     Suite("ReproMPI, PGMPI, PGChecker or table", headed.matches, headed.read),
 )
 """All suites; the first one that matches reads a file."""

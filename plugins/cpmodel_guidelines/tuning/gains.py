@@ -171,11 +171,11 @@ def gains_of(found: Verification, algorithms: Mapping[str, Algorithm], least: fl
 
 
 def _place(bench: Benchmark, check: GuidelineCheck) -> Place:
-    processes, size = _values(bench, check.left.setting)
+    processes, size = scale_of(bench, check.left.setting)
     return Place(check.group, check.guideline.left.function, processes, size)
 
 
-def _values(bench: Benchmark, setting: Setting) -> tuple[int, float]:
+def scale_of(bench: Benchmark, setting: Setting) -> tuple[int, float]:
     """Return the number of processes and the message size of a setting; 0 = unknown."""
     at = dict(zip(bench.names, setting, strict=True))
     return int(at.get(bench.processes or "", 0)), float(at.get(bench.size or "", 0.0))
@@ -192,7 +192,7 @@ def _measured(
             continue
         for setting, is_known in zip(bench.settings.tolist(), known[row], strict=True):
             if is_known:
-                processes, size = _values(bench, tuple(setting))
+                processes, size = scale_of(bench, tuple(setting))
                 found.setdefault((function.group, function.name, processes), set()).add(size)
     return {key: tuple(sorted(sizes)) for key, sizes in found.items()}
 
@@ -205,7 +205,7 @@ def _way(bench: Benchmark, check: GuidelineCheck, algorithm: Algorithm | None) -
     if guideline.kind is GuidelineKind.PATTERN:
         return " + ".join(map(str, guideline.right))
     (right,) = check.right
-    processes, size = _values(bench, right.setting)
+    processes, size = scale_of(bench, right.setting)
     if guideline.kind is GuidelineKind.SPLIT:
         return f"{check.times:.0f} calls with {parameter_value(size)} bytes"
     if guideline.kind is GuidelineKind.MONOTONY:

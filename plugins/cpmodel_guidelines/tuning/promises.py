@@ -9,7 +9,7 @@ together share one error rate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -18,14 +18,14 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import shortened
 from cpmodel_guidelines.answer import MOCK_UP, Verification
-from cpmodel_guidelines.benchmark import Benchmark, benchmark_of
+from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.campaigns.campaign import Campaign, Measurement, experiment_of
 from cpmodel_guidelines.checks import Group
 from cpmodel_guidelines.functions import canonical, mock_up
-from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.judge import GuidelineVerdict, Slowdown
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, GuidelineTerm, others_in
 from cpmodel_guidelines.tuning.choices import Rules, What
-from cpmodel_guidelines.tuning.gains import Gain, Place, Question
+from cpmodel_guidelines.tuning.gains import Gain, Place, Question, scale_of
 from cpmodel_guidelines.verification import verify
 
 
@@ -39,15 +39,6 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A measured change, as the time before over the time after, with its interval."""
-
-    factor: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Promise:
     """A rule at a measured place.
 
@@ -56,14 +47,14 @@ class Promise:
     place : function, processes and size
     what : the way that the rule selects
     promised : the gain before the rules
-    measured : the change with the rules; None = not measured
+    measured : the time before over the time after; None = not measured
     outcome : what became of it
     """
 
     place: Place
     what: What
     promised: Gain
-    measured: Change | None
+    measured: Slowdown | None
     outcome: Outcome
 
 
@@ -82,7 +73,7 @@ class Kept:
     """
 
     promises: tuple[Promise, ...]
-    slower: tuple[tuple[Place, Change], ...]
+    slower: tuple[tuple[Place, Slowdown], ...]
     compared: int
     violated: tuple[tuple[Group, Guideline], ...]
     power: str
@@ -127,8 +118,12 @@ def hold(
             hint="measure the same functions, processes and sizes again",
         )
     # Names that no guideline uses would be taken for other callers of a collective.
-    used = (each for each in joined.measurements if _is_plain(each) or each.cell.function in named)
-    joined = replace(joined, measurements=tuple(used))
+    used = tuple(
+        each
+        for each in joined.measurements
+        if canonical(each.cell.function) is not None or each.cell.function in named
+    )
+    joined = replace(joined, measurements=used)
     tukey = question.without_outliers
     bench = benchmark_of(experiment_of(joined, without_outliers=tukey), others=named)
     found = verify(
@@ -156,10 +151,6 @@ _AFTER, _RULED, _WAY = "with_the_rules", "with_rule", "promised"
 
 def _library(group: Group) -> str:
     return group[0] if group else ""
-
-
-def _is_plain(of: Measurement) -> bool:
-    return canonical(of.cell.function) is not None
 
 
 def _of_library(after: Campaign, library: str) -> Campaign:
@@ -261,7 +252,7 @@ class _Verdicts:
         self._found = found
         self._of: dict[tuple[str, str, int, float], int] = {}
         for k, check in enumerate(found.here.checks):
-            at = _at(found.benchmark, check.left.setting)
+            at = scale_of(found.benchmark, check.left.setting)
             self._of[check.guideline.text, check.guideline.left.function, *at] = k
 
     def check(self, guideline: Guideline, place: Place) -> int | None:
@@ -269,16 +260,15 @@ class _Verdicts:
         key = guideline.text, guideline.left.function, place.processes, place.size
         return self._of.get(key)
 
-    def change(self, k: int) -> Change:
+    def change(self, k: int) -> Slowdown:
         """Return the change that a check measured."""
-        verdicts = self._found.here.verdicts
-        return Change(*(float(c[k]) for c in (verdicts.factor, verdicts.low, verdicts.high)))
+        return self._found.here.verdicts.slowdown(k)
 
     def verdict(self, k: int) -> GuidelineVerdict:
         """Return the verdict on a check."""
         return self._found.here.verdicts.verdict(k)
 
-    def violated(self, group: Group, suffix: str) -> Iterator[tuple[Place, Change]]:
+    def violated(self, group: Group, suffix: str) -> Iterator[tuple[Place, Slowdown]]:
         """Yield the places at which a function with a suffix is slower."""
         for (_, left, processes, size), k in sorted(self._of.items()):
             if left.endswith(f"_{suffix}") and self.verdict(k) is GuidelineVerdict.VIOLATED:
@@ -288,11 +278,6 @@ class _Verdicts:
     def count(self, suffix: str) -> int:
         """Return the number of checks of functions with a suffix."""
         return sum(left.endswith(f"_{suffix}") for _, left, _, _ in self._of)
-
-
-def _at(bench: Benchmark, setting: tuple[float, ...]) -> tuple[int, float]:
-    at: Mapping[str, float] = dict(zip(bench.names, setting, strict=True))
-    return int(at.get(bench.processes or "", 0)), float(at.get(bench.size or "", 0.0))
 
 
 def _promise(place: Place, what: What, gain: Gain, verdicts: _Verdicts, both: _Both) -> Promise:

@@ -184,17 +184,15 @@ def gains_table(of: Tuning, top: int | None = None) -> Table:
         for each in rules.unwritten
     }
     rows = [_row(of, gain, best, reasons) for gain in of.gains.every[:top]]
-    names = _row_names()
-    columns = {name: [row[k] for row in rows] for k, name in enumerate(names)}
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(_GAINS)}
     return Table(columns, dict.fromkeys(("before", "after", "saved"), "s"), _header(of))
 
 
-def _row_names() -> tuple[str, ...]:
-    return (
-        *("library", "function", "p", "size", "way", "is_best", "guideline", "kind", "basis"),
-        *("before", "after", "saved", "gain", "low", "high", "rate"),
-        *("openmpi_algorithm", "openmpi_note", "pgmpitunelib_mock_up", "pgmpitunelib_note"),
-    )
+_GAINS = (
+    *("library", "function", "p", "size", "way", "is_best", "guideline", "kind", "basis"),
+    *("before", "after", "saved", "gain", "low", "high", "rate"),
+    *("openmpi_algorithm", "openmpi_note", "pgmpitunelib_mock_up", "pgmpitunelib_note"),
+)
 
 
 def _row(

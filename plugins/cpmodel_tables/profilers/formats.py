@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +16,7 @@ from cpmodel_tables.profilers import (
     pyinstrument,
     speedscope,
 )
+from cpmodel_tables.single_run import SingleRun
 from cpmodel_tables.text import first_content, text_of
 
 _TEXTS = (speedscope, pyinstrument, callgrind, perf_script)
@@ -30,8 +30,7 @@ class Profilers:
         """Return whether `path` is a profile, by its first block."""
         return Match.CONTENT if _module(path) else Match.NO
 
-    @contextmanager
-    def open_runs(self, path: Path) -> Iterator[Sequence[RunSource]]:
+    def runs(self, path: Path) -> Sequence[RunSource]:
         """Return the run.
 
         Raises
@@ -42,8 +41,9 @@ class Profilers:
         module = _module(path)
         if module is None:
             raise InputError(f"{path}: no profile of a known profiler", hint="check the file")
+        run: SingleRun
         run, findings = module.read(path)
-        yield run.runs(module.CREATOR, findings)
+        return run.runs(module.CREATOR, findings)
 
 
 def _module(path: Path) -> ModuleType | None:

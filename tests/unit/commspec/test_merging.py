@@ -6,25 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cpmodel_commspec.compression.loops import Loop, compress, unroll
-from cpmodel_commspec.compression.merging import Shared, merge
+from cpmodel_commspec.compression.merging import Line, Merger
 
 
 def merged(*sequences):
     programs = [compress(sequence) for sequence in sequences]
-    return merge(programs, [[(0,)] * len(sequence) for sequence in sequences])
+    return Merger().merge(programs, [[(0,)] * len(sequence) for sequence in sequences])
 
 
 def part(nodes, who):
     """Return the program of one rank."""
     return [
-        node.token if isinstance(node, Shared) else Loop(node.count, tuple(part(node.body, who)))
+        node.token if isinstance(node, Line) else Loop(node.count, tuple(part(node.body, who)))
         for node in nodes
         if who in node.who
     ]
 
 
 def lines(nodes):
-    return sum(1 if isinstance(node, Shared) else 1 + lines(node.body) for node in nodes)
+    return sum(1 if isinstance(node, Line) else 1 + lines(node.body) for node in nodes)
 
 
 def test_what_all_do_stands_once():
@@ -45,12 +45,12 @@ def test_loops_of_other_counts_stay_apart():
 
 def test_equal_numbers_decide_what_is_shared():
     programs = [(1, 1), (1,)]
-    first, second = merge(programs, [[(5,), (7,)], [(7,)]])
+    first, second = Merger().merge(programs, [[(5,), (7,)], [(7,)]])
     assert (sorted(first.who), sorted(second.who)) == ([0], [0, 1])
 
 
 def test_no_programs_are_no_program():
-    assert merge([], []) == ()
+    assert Merger().merge([], []) == ()
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=25), min_size=1, max_size=5))

@@ -22,8 +22,7 @@ from cpmodel_guidelines.matrix_content import (
     published_text,
 )
 from cpmodel_guidelines.matrix_output.page import matrix_page
-from cpmodel_guidelines.matrix_output.table import matrix_table
-from cpmodel_guidelines.matrix_output.text import Grid, GridCell, matrix_text
+from cpmodel_guidelines.matrix_output.text import Grid, GridCell, matrix_table, matrix_text
 from cpmodel_guidelines.published import PATTERNS, published_checks, published_guidelines
 from cpmodel_guidelines.rules import GuidelineKind
 
@@ -39,7 +38,7 @@ PUBLISHED = {
 
 def cell(verdict=CellVerdict.VIOLATED, factor=1.5, mark="**"):
     mark = mark if verdict is CellVerdict.VIOLATED else ""
-    return MatrixCell(verdict, factor, 0.9 * factor, 1.1 * factor, 0.004, None, "mock-up", mark)
+    return MatrixCell(factor, 0.9 * factor, 1.1 * factor, verdict, 0.004, None, "mock-up", mark)
 
 
 def with_counts(monotony, split, pattern, library="MPICH"):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from cpmodel_commspec.generators.conceptual.source import conceptual_source
-from cpmodel_commspec.generators.interface import Options
+from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.specification import Specification
 
 __all__ = ["ConceptualProgram", "conceptual_source"]
 
 
-class ConceptualProgram:
+class ConceptualProgram(Generator):
     """Writer of programs in coNCePTuaL."""
 
     name = "conceptual"
     description = "a program in coNCePTuaL 1.5, which reads like English"
     endings = (".ncptl",)
-    is_program = True
-    is_directory = False
 
     def write(self, told: Specification, options: Options) -> str:  # noqa: ARG002
         """Return the program.
