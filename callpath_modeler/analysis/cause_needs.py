@@ -27,6 +27,8 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     repetition_stats,
     row_spread,
 )
+from callpath_modeler.profile.call_class import CallClass
+from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 
@@ -43,8 +45,8 @@ _CHUNK = 65_536
 _POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
 """Noise of repetitions by models: a browser asks for one call path after the other."""
 
-_LATE: WeakKeyDictionary[Fitted, _LateComputation] = WeakKeyDictionary()
-"""Late computation by models: a table asks for one block of call paths after the other."""
+_SPENT: WeakKeyDictionary[Fitted, _SpentDelays] = WeakKeyDictionary()
+"""Delays by models: a table asks for one block of call paths after the other."""
 
 
 class Amounts(Struct, frozen=True, eq=False):
@@ -135,6 +137,12 @@ class Needs(Struct, frozen=True, eq=False):
     found: tuple[Need, ...]
     delay: Amounts | None
     source: IntArray
+
+    def delays_mostly(self, k: int) -> bool:
+        """Return whether the delay by one computation is most of a time at the target."""
+        if self.delay is None or self.source[k] < 0:
+            return False
+        return bool(self.delay.values[k, -1] >= _MOSTLY * self.at_target[k])
 
     def take(self, places: IntArray) -> Needs:
         """Return the needs of some of the call paths."""
@@ -399,23 +407,19 @@ def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
 
 
 def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | None, IntArray]:
-    """Return by how much the slowest process computes longer than the mean, near each call path."""
+    """Return the delays by computation that call paths wait for, and the computation."""
     source = np.full(len(rows), -1, np.intp)
-    sources = ImbalanceSources.of(fitted)
-    if sources is None:
+    if fitted not in _SPENT:
+        _SPENT[fitted] = _SpentDelays.of(fitted)
+    spent = _SPENT[fitted]
+    place = np.searchsorted(spent.rows, rows)
+    known = place < len(spent.rows)
+    known[known] = spent.rows[place[known]] == rows[known]
+    waiting = np.flatnonzero(known)
+    if not len(waiting):
         return None, source
-    tree = fitted.experiment.tree
-    near = [sources.caller_near(row) for row in rows.tolist()]
-    waiting = [k for k, caller in enumerate(near) if caller is not None]
-    if not waiting:
-        return None, source
-    callers, of_waiting = np.unique([near[k] for k in waiting], return_inverse=True)
-    if fitted not in _LATE:
-        _LATE[fitted] = _LateComputation.of(fitted, sources)
-    longer, most = _LATE[fitted].below(callers, tree.end[callers])
-    source[waiting] = most[of_waiting]
-    delays = longer[of_waiting]
-    cube, _, scatter, _ = _cube(fitted, delays)
+    source[waiting] = spent.source[place[waiting]]
+    cube, _, scatter, _ = _cube(fitted, spent.delay[place[waiting]])
     found, _ = amounts_at(fitted, cube, target)
     values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
     values[waiting], error[waiting] = found.values, found.error
@@ -424,46 +428,99 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     return Amounts(values, error, of_points), source
 
 
-class _LateComputation(Struct, frozen=True, eq=False):
-    """Computation whose slowest process is later than the mean at the largest scale.
+_SMALL_SOURCE, _SMALL_WAIT = 1e-3, 1e-4
+"""Parts of all delays, and of all waiting, below which a call path is left out."""
+_MOSTLY = 0.5
+"""Part of the waiting that computation has to cause before it is named."""
+
+
+_ROUNDING = 1e-9
+"""Part of all delays below which a rest is only rounding."""
+_SPENT_HERE = 0.3
+"""Part of a delay that an operation has to spend before its computation is named there."""
+
+
+class _SpentDelays(Struct, frozen=True, eq=False):
+    """Call paths that wait, and the delays by computation that they wait for.
+
+    A delay is how much longer the slowest process computes than the mean. Each is spent once: by
+    the first operation after the computation below the same caller, in the order of the call tree,
+    up to the time of that operation. What is left is spent by later ones, then by earlier ones,
+    because callers may be loops, and then below the next caller.
 
     Attributes
     ----------
-    rows : [m] call paths, ascending
-    upto : [m + 1, runs] cumulative sums of how much longer the slowest process computes
-    gain : [m] how much more that is at the largest scale than at the smallest
+    rows : [m] call paths that wait, ascending
+    delay : [m, runs] delays that are spent there
+    source : [m] computation that causes most of the waiting at the largest scale; -1 = none does
     """
 
     rows: IntArray
-    upto: FloatArray
-    gain: FloatArray
+    delay: FloatArray
+    source: IntArray
 
     @classmethod
-    def of(cls, fitted: Fitted, sources: ImbalanceSources) -> _LateComputation:
-        """Return the computation of all call paths of models."""
-        line, name = fitted.line, fitted.metric.name
+    def of(cls, fitted: Fitted) -> _SpentDelays:
+        """Return the delays of all call paths of models; none where they are not known."""
+        line, name, sources = fitted.line, fitted.metric.name, ImbalanceSources.of(fitted)
+        none = np.empty(0, np.intp)
+        if sources is None:
+            return cls(none, np.empty((0, len(line.runs))), none)
+        tree = fitted.experiment.tree
         # Only computation with imbalance at the largest scale makes others wait.
-        rows = np.flatnonzero(sources.above > 0)
-        upto, gain = np.zeros((len(rows) + 1, len(line.runs))), np.empty(len(rows))
-        for start in range(0, len(rows), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            mean, largest = line.means_and_maxima(name, rows[part])
-            # A difference that is not known adds nothing.
-            longer = np.fmax(largest - mean, 0.0)
-            above = by_point(fitted, longer)
-            gain[part] = np.nan_to_num(above[:, -1] - above[:, 0])
-            upto[1:][part] = longer
-        np.cumsum(upto, axis=0, out=upto)
-        return cls(rows, upto, gain)
+        late = np.flatnonzero(sources.above > _SMALL_SOURCE * sources.upto[-1])
+        mean, largest = line.means_and_maxima(name, late)
+        # A difference that is not known adds nothing.
+        unspent = np.fmax(largest - mean, 0.0)
+        classes = [region.call_class for region in tree.regions]
+        # The start and the end of MPI wait for whatever collective operations did not.
+        waits = np.array([each.waits and each is not CallClass.MANAGEMENT for each in classes])
+        wait = np.where(waits[tree.region], np.nan_to_num(sources.mean), 0.0)
+        rows = np.flatnonzero(wait > _SMALL_WAIT * wait.sum())
+        room = np.nan_to_num(line.means_and_maxima(name, rows)[0])
+        at_largest = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
+        whole = unspent[:, at_largest].mean(axis=1)
+        total = unspent.sum(axis=0)
+        delay, caused = np.zeros_like(room), np.zeros((len(rows), len(late)))
+        for caller in _callers(tree, late):
+            ends = [caller, int(tree.end[caller])]
+            (first, last), (begin, stop) = (np.searchsorted(each, ends) for each in (late, rows))
+            # Below most callers, everything was spent below an inner one.
+            open_runs = np.minimum(unspent[first:last].sum(axis=0), room[begin:stop].sum(axis=0))
+            if not (open_runs > _ROUNDING * total).any():
+                continue
+            for goes_round in (False, True):
+                for k in (begin + np.flatnonzero(room[begin:stop].any(axis=1))).tolist():
+                    which = _latest_first(first, np.searchsorted(late, rows[k]), last, goes_round)
+                    offered = unspent[which]
+                    taken = np.clip(room[k] - (offered.cumsum(axis=0) - offered), 0.0, offered)
+                    unspent[which] -= taken
+                    delay[k] += taken.sum(axis=0)
+                    room[k] = np.maximum(room[k] - taken.sum(axis=0), 0.0)
+                    caused[k, which] += taken[:, at_largest].mean(axis=1)
+        source = np.full(len(rows), -1, np.intp)
+        for k, parts in enumerate(caused):
+            most = int(np.argmax(parts)) if parts.any() else -1
+            if most >= 0 and parts[most] >= max(_MOSTLY * wait[rows[k]], _SPENT_HERE * whole[most]):
+                source[k] = late[most]
+        return cls(rows, delay, source)
 
-    def below(self, callers: IntArray, ends: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return the sums over subtrees [n, runs], and the call path whose share grows most [n]."""
-        first, last = np.searchsorted(self.rows, [callers, ends])
-        # A program with several roots may have a root without such computation.
-        most = callers.copy()
-        for k in np.flatnonzero(first < last).tolist():
-            most[k] = self.rows[first[k] + np.argmax(self.gain[first[k] : last[k]])]
-        return self.upto[last] - self.upto[first], most
+
+def _callers(tree: CallTree, rows: IntArray) -> list[int]:
+    """Return call paths and all of their callers, the inner ones first."""
+    found: set[int] = set()
+    for row in rows.tolist():
+        caller = row
+        while caller != ROOT and caller not in found:
+            found.add(caller)
+            caller = int(tree.parent[caller])
+    return sorted(found, reverse=True)
+
+
+def _latest_first(first: int, at: int, last: int, goes_round: bool) -> IntArray:
+    """Return the places from `first` to `last`, from `at` backwards, and round if asked."""
+    before = np.arange(first, at)[::-1]
+    return np.append(before, np.arange(at, last)[::-1]) if goes_round else before
 
 
 def _cube(

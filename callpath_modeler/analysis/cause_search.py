@@ -103,10 +103,14 @@ def find_causes(
         for k, place in enumerate(worth[here].tolist()):
             if not grows[place] or uneven[place]:
                 continue
-            labels[place] = found[k]
-            if labels[place] == Driver.SOURCE.value:
+            waits = found[k] in {Driver.SOURCE.value, Driver.WAITS.value}
+            # Waiting by another law than that of the delay may still be caused by it.
+            if waits and part.delays_mostly(k):
                 source[place] = part.source[k]
                 labels[place] = f"{Driver.SOURCE.value} {tree.name(int(part.source[k]))}"
+            elif part.found:
+                # Without requirements, nothing tells waiting from longer transfers.
+                labels[place] = Driver.WAITS.value if waits else found[k]
     whole = bare.filled(worth, needs)
     return Causes(
         *(fitted, whole, tuple(classes.tolist()), grows | uneven, tuple(labels.tolist())),
