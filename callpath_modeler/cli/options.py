@@ -313,6 +313,12 @@ _PAIR = call_option(
     "pairs",
     multiple=True,
 )
+ISO = call_option(
+    "--iso E",
+    "Problem sizes that keep this parallel efficiency, e.g. 0.8. With --at n=4096, also the "
+    "largest p for this size.",
+    type=DecimalNumber(0, 1, min_open=True, max_open=True),
+)
 _ASK = (*_SCALE, *_METRIC)
 PARAMETER = _of_models("--parameter NAME", "Parameter to scale in. Default: p.")
 AGGREGATE = _of_models(

@@ -22,6 +22,7 @@ from callpath_modeler.cli.option_groups import WholeNumber, output_option, was_a
 from callpath_modeler.cli.options import (
     EXPERIMENT,
     FORCE,
+    ISO,
     output_file,
     study_options,
     target_options,
@@ -52,6 +53,7 @@ _PACKAGES = ("callpath-modeler", "numpy", "scipy")
     "-n, --top N", "Number of call paths with charts.", type=WholeNumber(1), default=_CARDS
 )
 @EXPECT
+@ISO
 @target_options
 @study_options
 @click.pass_obj
@@ -61,6 +63,7 @@ def command(
     output: Path | None,
     force: bool,
     top: int,
+    iso: float | None,
     question: Question,
     study: Study,
 ) -> None:
@@ -92,6 +95,7 @@ def command(
         making=provenance_of(click.get_current_context(), study.sources, fitted),
         top=top,
         efficiency=_efficiency(console, study, ranking),
+        isoefficiency=None if iso is None else study.isoefficiency(iso, question),
         processes=processes,
         no_processes=why_none,
     )
@@ -178,7 +182,7 @@ def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fit
     experiment, again = fitted.experiment, with_expectation(ctx, invocation_of(ctx), fitted)
     everything = unset(ctx, "by", "select", "top")
     words = []
-    for name, spelling in (("top", "--top"), ("expect", "--expect")):
+    for name, spelling in (("top", "--top"), ("iso", "--iso"), ("expect", "--expect")):
         if was_asked(ctx, name) and not (name == "expect" and again.expected):
             words.append(shell_words([spelling, str(ctx.params[name])]))
     versions = [(name, version(name)) for name in _PACKAGES]

@@ -32,6 +32,7 @@ from callpath_modeler.modeling.constants.hypotheses import (
     DOUBT,
 )
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
+from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.fitting import centre, default_space, fit, learn
 from callpath_modeler.modeling.model_columns import (
     MIN_POINTS,
@@ -79,15 +80,7 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
     if not (np.isfinite(held) & (held > 0)).all():
         raise ValueError("values of held parameters must be finite and above zero")
     terms, code, factor = _split(models, axis, held)
-    # Each parameter has separate alternatives.
-    size = models.alternative_weight.shape[1] // count
-    others = slice(axis * size, (axis + 1) * size)
-    codes = np.concatenate([models.terms[:, None], models.alternative_terms[:, others]], axis=1)
-    numbers = np.concatenate(
-        [models.coefficients[:, None], models.alternative_coefficients[:, others]], axis=1
-    )
-    root = np.concatenate([models.root[:, :1], models.root[:, 1:][:, others]], axis=1)
-    covariance = covariances(root, codes, peaks(models.shapes.table(models.points)))
+    codes, numbers, covariance, weight = _hypotheses(models, axis)
     change, kept = _change(code[codes], factor[codes])
     numbers = np.einsum("ncij,ncj->nci", change, numbers)
     covariance = change @ covariance @ change.swapaxes(-1, -2)
@@ -105,9 +98,103 @@ def slice_along(models: Models, axis: int, at: npt.ArrayLike) -> Models:
         high_p=np.full(len(models), points[-1]),
         alternative_terms=codes_left[:, 1:],
         alternative_coefficients=numbers[:, 1:],
-        alternative_weight=models.alternative_weight[:, others],
+        alternative_weight=weight[:, 1:].astype(models.alternative_weight.dtype),
         root=roots_of(covariance, codes_left, peaks(terms.table(points))).astype(np.float32),
     )
+
+
+def _hypotheses(models: Models, axis: int) -> tuple[Int16Array, FloatArray, FloatArray, FloatArray]:
+    """Return the hypotheses of slices along one parameter, the models themselves first.
+
+    Returns
+    -------
+    codes, coefficients, covariance, weight : [n, C, T], [n, C, 1 + T], [n, C, 1 + T, 1 + T] in the
+        unit of the rows, and [n, C]
+    """
+    # Each parameter has separate alternatives.
+    size = models.alternative_weight.shape[1] // models.points.shape[1]
+    others = slice(axis * size, (axis + 1) * size)
+    codes = np.concatenate([models.terms[:, None], models.alternative_terms[:, others]], axis=1)
+    numbers = np.concatenate(
+        [models.coefficients[:, None], models.alternative_coefficients[:, others]], axis=1
+    )
+    root = np.concatenate([models.root[:, :1], models.root[:, 1:][:, others]], axis=1)
+    weight = np.concatenate([models.weight[:, None], models.alternative_weight[:, others]], axis=1)
+    covariance = covariances(root, codes, peaks(models.shapes.table(models.points)))
+    return codes, numbers, covariance, weight.astype(np.float64)
+
+
+def ratio_of_sums(models: Models, axis: int, here: FloatArray, there: FloatArray) -> Prediction:
+    """Return the ratios of the sums of all predictions here to the sums there, with bands.
+
+    A hypothesis and the errors of its coefficients affect both sums, so a part of them cancels. The
+    band holds the ratio of the laws. It does not include the noise of measurements.
+
+    Parameters
+    ----------
+    models : n models in D parameters, of the mixture method
+    axis : the parameter along which hypotheses are compared
+    here, there : [m, D] settings
+
+    Returns
+    -------
+    Prediction
+        Value, low and high, each [m]; NaN where a sum has no number.
+    """
+    codes, numbers, covariance, weight = _hypotheses(models, axis)
+    weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    # Unused slots have no numbers.
+    numbers = np.where(weight[..., None] > 0, numbers, 0.0)
+    covariance = np.where(weight[..., None, None] > 0, covariance, 0.0)
+    covariance *= models.unit[:, None, None, None] ** 2
+    at_once = max(1, _NUMBERS // numbers.size)
+    found = [
+        _ratios(models, (codes, numbers, covariance, weight), here[block], there[block])
+        for block in (slice(first, first + at_once) for first in range(0, len(here), at_once))
+    ]
+    return Prediction(*np.concatenate(found, axis=1))
+
+
+def _ratios(
+    models: Models,
+    hypotheses: tuple[Int16Array, FloatArray, FloatArray, FloatArray],
+    here: FloatArray,
+    there: FloatArray,
+) -> FloatArray:
+    """Return values, lower and upper ends of the ratios of `ratio_of_sums`, [3, m]."""
+    codes, numbers, covariance, weight = hypotheses
+    designs, sums, parts, drift = [], [], [], np.zeros(1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for settings in (here, there):
+            shapes = models.shapes.table(settings)[codes]
+            design = np.concatenate([np.ones_like(shapes[:, :, :1]), shapes], axis=2)
+            each = np.einsum("ncj,ncjm->ncm", numbers, design)
+            sums.append(each[:, 0].sum(axis=0))
+            parts.append((sums[-1] + each - each[:, :1]) / sums[-1])
+            designs.append(design / sums[-1])
+            share = each[:, :1] / sums[-1]
+            drift = drift + _beyond(models.points, settings) * share**2
+        gradient = designs[0] - designs[1]
+        variance = np.einsum("ncjm,ncjk,nckm->ncm", gradient, covariance, gradient)
+        variance += models.drift[:, None, None] * drift
+        centre = np.maximum(parts[0], _TINY) / np.maximum(parts[1], _TINY)
+        spread = np.sqrt(np.maximum(variance, 0.0))
+        tail = (1 - models.confidence) / 2
+        ends = np.log(Mixture(centre, spread, spread, weight).quantiles([tail, 1 - tail]))
+        value = sums[0] / sums[1]
+        below, above = np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)
+        low, high = (
+            value * np.exp(sign * np.sqrt((end**2).sum(axis=0)))
+            for sign, end in ((-1, below), (1, above))
+        )
+    return np.stack([value, low, high])
+
+
+def _beyond(points: FloatArray, settings: FloatArray) -> FloatArray:
+    """Return the distance of settings outside of the measured range, in doublings, [m]."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    outside = np.maximum(np.maximum(settings / high, low / settings), 1.0)
+    return np.asarray(np.log2(outside).sum(axis=1))
 
 
 def _split(models: Models, axis: int, held: FloatArray) -> tuple[Shapes, IntArray, FloatArray]:
@@ -157,9 +244,7 @@ def _change(code: IntArray, factor: FloatArray) -> tuple[FloatArray, IntArray]:
 def _distance(points: FloatArray, axis: int, held: FloatArray) -> float:
     """Return the distance of held values outside of the measured ones, in doublings."""
     others = [other for other in range(points.shape[1]) if other != axis]
-    low, high = points[:, others].min(axis=0), points[:, others].max(axis=0)
-    outside = np.maximum(np.maximum(held[others] / high, low / held[others]), 1.0)
-    return float(np.log2(outside).sum())
+    return float(_beyond(points[:, others], held[None, others])[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +363,10 @@ def _error(
 Column = npt.NDArray[Any]
 
 
+_NUMBERS = 2**20
+"""Coefficients, times settings, of ratios that are computed together; each takes 100 bytes."""
+_TINY = 1e-6
+"""Smallest sum of predictions, relative to that of the models, for another hypothesis."""
 _EXACT = 2 * EXACT_VARIANCE**0.5
 """Largest deviation from a surface of values that follow it exactly and leave no doubt."""
 

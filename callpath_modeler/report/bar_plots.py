@@ -34,6 +34,7 @@ from callpath_modeler.report.model_plot import (
 )
 from callpath_modeler.report.outlined_view import line_name
 from callpath_modeler.report.ranking_text import distinct_names, remainder
+from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.units import counted, parameter_value, percent, quantity, setting_text
 
 if TYPE_CHECKING:
@@ -88,6 +89,48 @@ def draw_efficiency(axes: Axes, shown: EfficiencyView) -> None:
     if not measured.all():
         axes.axvline(float(scales[measured][-1]), color=GREY, linewidth=0.5, linestyle=":")
     title = f"{found.experiment.name}: efficiency"
+    axes.set_title(brief([title], WIDTH - 0.5), loc="left")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0.0)
+
+
+def draw_sizes(axes: Axes, found: Isoefficiency) -> None:
+    """Draw the problem sizes that keep an efficiency over the scale, with their band.
+
+    Raises
+    ------
+    UsageError
+        If no scale has such a size.
+    """
+    points = [point for point in found.points if point.has_value]
+    if not points:
+        raise UsageError(
+            f"no {found.size} is just large enough for this efficiency, so there is no plot",
+            hint="another value of --iso",
+        )
+    scales, sizes, low, high = (
+        np.array([getattr(point, name) for point in points])
+        for name in ("scale", "size", "low", "high")
+    )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    name = f"{100 * found.efficiency:.6g} % efficiency"
+    axes.plot(scales, sizes, color=BLUE, marker="o", markersize=3.2, linewidth=0.9, label=name)
+    finite = np.isfinite(high)
+    axes.fill_between(
+        scales[finite], low[finite], high[finite], color=SKY, linewidth=0,
+        label=f"{percent(found.fitted.models.confidence)} band", zorder=1,
+    )  # fmt: skip
+    largest = found.fitted.measured_range
+    axes.axvline(largest(found.parameter)[1], color=GREY, linewidth=0.5, linestyle=":")
+    axes.axhline(largest(found.size)[1], color=GREY, linewidth=0.5, linestyle=":")
+    ends: list[float] = scales.tolist()
+    ends = [*ends[-1:], *ends[:-1]]
+    set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
+    ticks = value_ticks(*axes.get_ylim())
+    set_ticks(axes, "y", ticks, [quantity(tick, "1") for tick in ticks], _LENGTH / 2)
+    axes.set_xlabel(label(found.parameter), loc="right")
+    axes.set_ylabel(label(found.size))
+    title = f"{found.fitted.experiment.name}: size that keeps the efficiency"
     axes.set_title(brief([title], WIDTH - 0.5), loc="left")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0.0)
 

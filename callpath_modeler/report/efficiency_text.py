@@ -1,4 +1,4 @@
-"""Factors of parallel efficiency, as lines of text and as a table."""
+"""Factors of parallel efficiency, and problem sizes that keep it, as text and as tables."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from callpath_modeler.analysis.efficiency_factors import (
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.balance import Part
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Scaling
@@ -33,14 +34,26 @@ from callpath_modeler.report.table_formats import (
     provenance,
     text_table_of,
 )
+from callpath_modeler.studies.program_efficiency import IsoBound, Isoefficiency, IsoPoint
 from callpath_modeler.studies.question import FURTHER
-from callpath_modeler.units import counted, parameter_value, percent, setting_text, to_ascii
+from callpath_modeler.units import (
+    as_option,
+    counted,
+    factor_text,
+    parameter_value,
+    percent,
+    setting_text,
+    significant,
+    to_ascii,
+)
 
 TOP = 10
 """Default number of subtrees."""
 _UNKNOWN = "-"
 _FINE = 0.01
 """Share below which texts have another digit."""
+_ROUNDING = 1 + 1e-9
+"""Factor of a number of workers that may be whole but for rounding."""
 _SAME = 0.95
 """Share of the loss of a caller from which on a callee stands for it."""
 _LABELS = {
@@ -422,3 +435,173 @@ def _header(shown: EfficiencyView, findings: Sequence[Finding]) -> dict[str, obj
         "scales": scales,
         "hidden_subtrees": len(shown.known) - len(shown.subtrees),
     }
+
+
+def iso_text(
+    found: Isoefficiency, *, style: TextStyle, invocation: Invocation = EXPERIMENT
+) -> list[Text]:
+    """Return the sizes that keep an efficiency as text, as `efficiency_text` does the factors."""
+    columns, names = iso_columns(found)
+    body = style.table(columns, [[name] for name in names], title=iso_title(found))
+    confidence = percent(found.fitted.models.confidence)
+    band = f"a band holds the {found.size} of the law with {confidence}, without measurement noise"
+    notes = [band, *_hint(found, invocation)]
+    return style.answer(iso_sentences(found), iso_context(found), body, notes)
+
+
+def iso_text_tables(found: Isoefficiency) -> list[Table]:
+    """Return the table of `iso_text`."""
+    return [text_table_of(*iso_columns(found), iso_title(found))]
+
+
+def iso_title(found: Isoefficiency) -> str:
+    """Return the title of the column that states which sizes keep the efficiency."""
+    return f"{found.size} that keeps {_share(found)}"
+
+
+def iso_sentences(found: Isoefficiency) -> list[str]:
+    """Return the answer: the growth of the sizes, and the largest scale of a stated size."""
+    name, size, share = found.fitted.experiment.name, found.size, _share(found)
+    last = found.points[-1]
+    at = setting_text({found.parameter: last.scale})
+    if found.law is not None:
+        growth = found.law.growth.text(found.parameter)
+        said = f"{size} = {growth} keeps {share} parallel efficiency"
+    elif last.has_value:
+        said = f"{size} = {significant(last.size)} keeps {share} parallel efficiency at {at}"
+    else:
+        which = "every" if last.bound is IsoBound.ANY else "no"
+        said = f"{which} {size} keeps {share} parallel efficiency at {at}"
+    if last.bound is IsoBound.AT_MOST:
+        said += f"; a larger {size} loses it"
+    if last.bound is IsoBound.NONE:
+        there = f" at {at}" * (found.law is not None)
+        said += f"; the efficiency{there} is at most {share_text(last.best_efficiency)}"
+    sentences = [f"{name}: {said}"]
+    if found.at_size is not None:
+        sentences.append(_largest_scale(found, found.at_size))
+    return sentences
+
+
+def _share(found: Isoefficiency) -> str:
+    return f"{100 * found.efficiency:.6g} %"
+
+
+def _largest_scale(found: Isoefficiency, point: IsoPoint) -> str:
+    """Return the sentence about the largest scale of a size; workers are whole."""
+    said = f"{setting_text({found.size: point.size})} keeps {_share(found)}"
+    if not point.has_value:
+        return f"{said} at every {found.parameter}"
+    most, low, high = (np.floor(end * _ROUNDING) for end in (point.scale, point.low, point.high))
+    if most <= found.base:
+        return f"{said} at no {found.parameter} above {parameter_value(found.base)}"
+    band = f"{parameter_value(low)} … {parameter_value(high)}"
+    return f"{said} up to {setting_text({found.parameter: most})} ({band})"
+
+
+def iso_context(found: Isoefficiency) -> list[str]:
+    """Return the law of the sizes, the definition of the efficiency, and the runs."""
+    fitted, p = found.fitted, found.parameter
+    lines = []
+    if found.law is not None:
+        kept = [point.scale for point in found.points if point.has_value]
+        ends = f"{p} = {parameter_value(kept[0])} … {parameter_value(kept[-1])}"
+        within = f", within {share_text(found.law.deviation)}" * (found.law.deviation > _FINE / 10)
+        lines.append(f"{found.law.formula} for {ends}{within}")
+    lines.append(
+        f"parallel efficiency: {_definition(found)}, with the predicted run time T and the "
+        f"smallest scale, {p}0 = {parameter_value(found.base)}"
+    )
+    ranges = (
+        f"{name} = {parameter_value(low)} … {parameter_value(high)}"
+        for name in fitted.parameters
+        for low, high in [fitted.measured_range(name)]
+    )
+    held = f" · {setting_text(found.held)}" if found.held else ""
+    runs = counted(len(fitted.experiment.runs), "run")
+    lines.append(f"{fitted.metric.name} · {', '.join(ranges)} ({runs}){held}")
+    return lines
+
+
+def _definition(found: Isoefficiency) -> str:
+    p, n = found.parameter, found.size
+    return f"{p}0 T({p}0, {n}) / ({p} T({p}, {n}))"
+
+
+def iso_columns(found: Isoefficiency) -> tuple[list[TextColumn], list[str]]:
+    """Return one line per scale, and which sizes keep the efficiency there."""
+    points, band = found.points, f"{percent(found.fitted.models.confidence)} band"
+    columns = [
+        TextColumn(found.parameter, [parameter_value(point.scale) for point in points]),
+        TextColumn(found.size, [size_text(point) for point in points]),
+        TextColumn(band, [_band_of_size(point) for point in points], right=False),
+        TextColumn("runs", [_reach(point) for point in points], right=False, droppable=1),
+    ]
+    return columns, [_kept(point) for point in points]
+
+
+def size_text(point: IsoPoint) -> str:
+    """Return the size of a solution as text; ``-`` = it has none."""
+    return significant(point.size) if point.has_value else _UNKNOWN
+
+
+def _band_of_size(point: IsoPoint) -> str:
+    if np.isnan(point.low):
+        return _UNKNOWN
+    high = significant(point.high) if np.isfinite(point.high) else "inf"
+    return f"{significant(point.low)} … {high}"
+
+
+def _reach(point: IsoPoint) -> str:
+    """Return where a solution is relative to the runs."""
+    if point.times_largest > 1:
+        return f"{factor_text(point.times_largest)} × the largest"
+    return "below" if point.is_extrapolated else "within"
+
+
+def _kept(point: IsoPoint) -> str:
+    """Return the sizes that keep the efficiency, as text."""
+    if point.bound is IsoBound.NONE:
+        return f"none: at most {share_text(point.best_efficiency)}"
+    until = "" if np.isnan(point.until) else f", below {significant(point.until)}"
+    return f"{point.bound}{' this' * point.has_value}{until}"
+
+
+def _hint(found: Isoefficiency, invocation: Invocation) -> list[str]:
+    if found.at_size is not None:
+        return []
+    largest = found.fitted.measured_range(found.size)[1]
+    at = {found.parameter: found.points[-1].scale, found.size: largest, **found.held}
+    words = f"--iso {found.efficiency:g} --at {shell_word(as_option(at))}"
+    return [invocation.hint("efficiency", words)]
+
+
+def iso_table(found: Isoefficiency) -> Table:
+    """Return a table with one row per solution: a size for each scale, a scale for the size."""
+    points = [*found.points, *([] if found.at_size is None else [found.at_size])]
+    fields = IsoPoint.__struct_fields__
+    columns: dict[str, list[Cell]] = {
+        name: [getattr(point, name) for point in points] for name in fields
+    }
+    columns["bound"] = [str(point.bound) for point in points]
+    fitted, law = found.fitted, found.law
+    header = {
+        **provenance(fitted.experiment, found.findings),
+        "metric": fitted.metric.name,
+        "parameter": found.parameter,
+        "size_parameter": found.size,
+        "held": dict(found.held),
+        "parallel_efficiency": found.efficiency,
+        "definition": _definition(found),
+        "reference": found.base,
+        "confidence": fitted.models.confidence,
+        "law": None
+        if law is None
+        else {
+            "growth": law.growth.text(found.parameter),
+            "formula": law.formula,
+            "deviation": law.deviation,
+        },
+        "verdict": to_ascii(". ".join(iso_sentences(found))),
+    }
+    return Table(columns, {}, header)

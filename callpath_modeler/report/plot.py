@@ -24,6 +24,7 @@ from callpath_modeler.report.bar_plots import (
     draw_efficiency,
     draw_excess,
     draw_ranking,
+    draw_sizes,
 )
 from callpath_modeler.report.efficiency_text import EfficiencyView
 from callpath_modeler.report.excess_text import ExcessView
@@ -37,6 +38,7 @@ from callpath_modeler.report.model_plot import (
     saved,
     settings,
 )
+from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.studies.question import FURTHER
 
 if TYPE_CHECKING:
@@ -143,6 +145,11 @@ def excess_drawing(shown: ExcessView) -> Drawing:
 def efficiency_drawing(shown: EfficiencyView) -> Drawing:
     """Return the drawing of the factors of parallel efficiency."""
     return Drawing(lambda axes: draw_efficiency(axes, shown), EFFICIENCY_HEIGHT)
+
+
+def iso_drawing(found: Isoefficiency) -> Drawing:
+    """Return the drawing of the problem sizes that keep an efficiency."""
+    return Drawing(lambda axes: draw_sizes(axes, found), EFFICIENCY_HEIGHT)
 
 
 def _refuse_long(rows: int, hint: str) -> None:

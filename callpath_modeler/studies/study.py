@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from callpath_modeler.readers.profile_runs import Progress
     from callpath_modeler.studies.comparison import Compared
     from callpath_modeler.studies.process_profile import ProcessProfile
-    from callpath_modeler.studies.program_efficiency import EfficiencyAnswer
+    from callpath_modeler.studies.program_efficiency import EfficiencyAnswer, Isoefficiency
 
 Sources = str | Path | Sequence[str | Path]
 
@@ -715,6 +715,30 @@ class Study(HtmlReprMixin):
         return efficiency_of(
             parts_of(read, options), question, self.fit_options, whole=not options.ignore
         )
+
+    def isoefficiency(
+        self, efficiency: float, question: Question | None = None, **asked: Any
+    ) -> Isoefficiency:
+        """Return the problem sizes that keep a parallel efficiency at each scale.
+
+        Parameters
+        ----------
+        efficiency : the efficiency to keep, between 0 and 1
+        question : the time, and the largest scale. Its ``at`` has values of further parameters; a
+            value of the problem size asks for the largest scale of that size
+        asked : fields of the question, such as ``target=1024``
+
+        Raises
+        ------
+        UsageError, InputError, DataError
+            As `load` and `fit`, or if the runs have no scale or no problem size.
+        """
+        from callpath_modeler.studies.program_efficiency import isoefficiency_of
+
+        question = replace(question or Question(), **asked)
+        parameter = self.fit_options.parameter
+        fitted = self.models(question.metric)
+        return isoefficiency_of(fitted, efficiency, question.scale(parameter), parameter)
 
     def processes(
         self, rows: Sequence[int] | IntArray, question: Question | None = None, **asked: Any

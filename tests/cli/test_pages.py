@@ -21,6 +21,7 @@ import pytest
 from check_texts import PAGES, blocks
 from communication import exchange, traced, uneven
 from patterns import stencil2
+from several_laws import LAWS, write_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 ANEW = bool(os.environ.get("CPMODEL_NEW_PAGES"))
@@ -89,6 +90,10 @@ def shared_work(path, data):  # noqa: ARG001
     path.write_text("callpath,p,time\n" + rows)
 
 
+def grid(path, data):  # noqa: ARG001
+    write_runs(path, LAWS, seed=11)
+
+
 def halo(path, data):  # noqa: ARG001
     traced(path, 6, exchange)
 
@@ -106,6 +111,7 @@ INPUTS = {
     "mpi_data.csv": mpi,
     "IntelMPI.csv": library,
     "OpenMPI.csv": library,
+    "grid.csv": grid,
     "quartz.jsonl": quartz,
     "slow.jsonl": quartz,
     "strong.csv": shared_work,

@@ -23,6 +23,10 @@ from callpath_modeler.report.efficiency_text import (
     EfficiencyView,
     context_lines,
     headline,
+    iso_columns,
+    iso_context,
+    iso_sentences,
+    iso_title,
     label_of,
     lost_of,
     range_text,
@@ -57,6 +61,7 @@ from callpath_modeler.report.process_text import process_sentences
 from callpath_modeler.report.ranking_columns import loss_columns
 from callpath_modeler.report.test_reports import last_line, worst_names
 from callpath_modeler.studies.process_profile import ProcessProfile
+from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.units import parameter_value, percent, quantity
 
 BARS = 200
@@ -409,6 +414,35 @@ def _subtrees(shown: EfficiencyView) -> Html:
         "run time of the program"
     )
     return joined(table(heads, rows, caption="Subtrees"), tag("p", note, class_="aside"))
+
+
+def isoefficiency_section(found: Isoefficiency) -> Html:
+    """Return the problem sizes that keep an efficiency, as a table and a chart."""
+    columns, kept = iso_columns(found)
+    heads = [head(column.header, right=column.right) for column in columns]
+    cells = [[cell(text, right=column.right) for text in column.cells] for column in columns]
+    rows = [tag("tr", *row, cell(text)) for *row, text in zip(*cells, kept, strict=True)]
+    title = iso_title(found)
+    return joined(
+        tag("p", tag("strong", f"{'. '.join(iso_sentences(found))}.")),
+        *(tag("p", line, class_="aside") for line in iso_context(found)),
+        _chart_of_sizes(found),
+        table([*heads, head(title)], rows, caption=title),
+    )
+
+
+def _chart_of_sizes(found: Isoefficiency) -> Html:
+    points = [point for point in found.points if point.has_value]
+    if len(points) < 2:
+        return Html("")
+    scales, sizes, low, high = (
+        np.array([getattr(point, name) for point in points])
+        for name in ("scale", "size", "low", "high")
+    )
+    last = found.fitted.measured_range(found.parameter)[1]
+    curve = Curve(scales, np.full(len(points), np.nan), scales, sizes, low, high, last, scales[-1])
+    about = f"{iso_title(found)} over {found.parameter}"
+    return figure(curve, "1", found.parameter, key="sizes", label=about)
 
 
 def expectations_section(check: Check) -> Html:

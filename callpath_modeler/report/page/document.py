@@ -50,6 +50,7 @@ from callpath_modeler.report.page.cards import (
     efficiency_section,
     expectations_section,
     findings_table,
+    isoefficiency_section,
     quality_section,
 )
 from callpath_modeler.report.page.markup import (
@@ -239,6 +240,9 @@ def _sections(
         found["tree"] = ("Call tree", tree_section(content.forecast, names))
     if content.efficiency:
         found["efficiency"] = ("Efficiency", efficiency_section(content.efficiency))
+    if content.isoefficiency is not None:
+        section = isoefficiency_section(content.isoefficiency)
+        found["isoefficiency"] = ("Isoefficiency", section)
     if content.check is not None:
         found["expectations"] = ("Expectations", expectations_section(content.check))
     found["quality"] = ("Data quality", quality_section(fitted.experiment, content.findings))

@@ -22,6 +22,7 @@ from callpath_modeler.report.efficiency_text import EfficiencyView
 from callpath_modeler.report.layout import Invocation, TextColumn, cut, shorten
 from callpath_modeler.report.ranking_text import distinct_names
 from callpath_modeler.studies.process_profile import ProcessProfile
+from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.support.atomic import Fingerprint
 from callpath_modeler.units import parameter_value, quantity
 
@@ -252,6 +253,7 @@ class PageContent:
     making : the origin of the page
     top : number of call paths with cards
     efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
+    isoefficiency : problem sizes that keep an efficiency; None = no section
     causes : why these call paths grow, by row, where that is known
     processes : values of the processes at the largest scale, by row, where they are known
     no_processes : reason why there are no values of processes; "" = there are some, or none are
@@ -265,6 +267,7 @@ class PageContent:
     making: Provenance
     top: int
     efficiency: EfficiencyView | str = ""
+    isoefficiency: Isoefficiency | None = None
     causes: Mapping[int, Cause] = field(default_factory=dict)
     processes: Mapping[int, ProcessProfile] = field(default_factory=dict)
     no_processes: str = ""
