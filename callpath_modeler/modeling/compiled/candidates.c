@@ -18,6 +18,11 @@ typedef struct {
 enum { TOGETHER = 8 };
 typedef double Numbers __attribute__((vector_size(8 * TOGETHER), aligned(8)));
 typedef int64_t Places __attribute__((vector_size(8 * TOGETHER), aligned(8)));
+#if defined(__clang__)
+#define PICKED(numbers, places) __builtin_shufflevector(numbers, places)
+#else
+#define PICKED(numbers, places) __builtin_shuffle(numbers, places)
+#endif
 typedef struct {
     int64_t count, padded;
     double *square;                    /* [D] */
@@ -152,9 +157,9 @@ static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t
     const Numbers freedoms = used - *(const Numbers *)size;
     for (int64_t begin = 0; begin < cells->padded; begin += TOGETHER) {
         const Places drift = *(const Places *)(cells->drift + begin);
-        const Numbers residual = __builtin_shuffle(residuals, drift);
-        const Numbers evidence = __builtin_shuffle(evidences, drift);
-        const Numbers spare = __builtin_shuffle(freedoms, drift);
+        const Numbers residual = PICKED(residuals, drift);
+        const Numbers evidence = PICKED(evidences, drift);
+        const Numbers spare = PICKED(freedoms, drift);
         const double *log_variance = cells->log_variance + begin;
         const double *precision = cells->precision + begin;
         double *found = cells->found + begin;

@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,19 +77,56 @@ def test_each_processor_has_a_library_and_none_is_of_other_sources(folder: Path)
 
 
 @pytest.mark.parametrize("kind", sources.PROCESSORS[1:])
-def test_a_compiler_that_knows_not_all_processors_leaves_nothing(folder: Path, kind: str) -> None:
+def test_a_processor_that_a_compiler_does_not_know_gets_the_general_library(
+    folder: Path, kind: str
+) -> None:
     (folder / "compiler").write_text(COMPILER % kind)
+    build.compile_libraries(folder)
+    made = sources.libraries(folder)
+    assert set(folder.glob("*.so")) == {made[each] for each in made if each != kind}
+
+
+def test_a_compiler_that_fails_leaves_nothing(folder: Path) -> None:
+    (folder / "compiler").write_text('#!/bin/sh\necho "no room" >&2; exit 1')
     with pytest.raises(subprocess.CalledProcessError) as caught:
         build.compile_libraries(folder)
-    assert caught.value.stderr == "no such processor\n"
+    assert caught.value.stderr == "no room\n"
     assert sorted(path.name for path in folder.iterdir()) == ["compiler", "one.c"]
 
 
-def test_without_a_compiler_there_is_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_named_but_missing_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="no-such-compiler"):
         build.compile_libraries(folder)
-    assert not list(folder.glob("*.so"))
+
+
+@pytest.fixture
+def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Leave a path without programs, and no compiler in `$CC`."""
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return monkeypatch
+
+
+def hook(target: str) -> Any:
+    return build.CompiledHook(str(FOLDER), {}, None, None, str(FOLDER), target)
+
+
+def test_only_a_wheel_without_a_compiler_asks_for_one(nothing: pytest.MonkeyPatch) -> None:
+    assert hook("wheel").dependencies() == ["ziglang>=0.13"]
+    assert hook("sdist").dependencies() == []
+    nothing.setenv("CC", "gcc -m64")
+    assert hook("wheel").dependencies() == []
+
+
+def test_without_a_compiler_the_build_says_what_to_do(nothing: pytest.MonkeyPatch) -> None:
+    nothing.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(FileNotFoundError, match=r"^there is no C compiler; install one \(cc\)"):
+        build.compiler()
+    nothing.setattr("importlib.util.find_spec", lambda _: object())
+    assert build.compiler()[1:4] == ["-m", "ziglang", "cc"]
 
 
 def test_the_library_has_the_constants_of_python() -> None:
