@@ -3,7 +3,7 @@
 Where there is no C compiler, the build asks for the package ``ziglang``, which contains one. It is
 needed during the build only.
 
-See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+See docs/explanation/architecture.md, 'The engine in C'.
 """
 
 from __future__ import annotations

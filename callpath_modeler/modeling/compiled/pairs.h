@@ -1,4 +1,4 @@
-/* Regressions on two shapes each and bounds of their evidence, as in evidence_bounds.py: for one
+/* Regressions on two shapes each and bounds of their evidence, as in oracle/bounds.py: for one
    row and all pairs at once. */
 #ifndef CALLPATH_MODELER_PAIRS_H
 #define CALLPATH_MODELER_PAIRS_H
