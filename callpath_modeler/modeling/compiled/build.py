@@ -52,8 +52,11 @@ _PROCESSOR_OF_ZIG = {
     "skylake-avx512": ("-mcpu=skylake_avx512", "-mprefer-vector-width=512"),
 }
 """The same for Zig, which is Clang with other names of processors."""
-_ZIG = "ziglang>=0.13"
-"""Requirement of a build without a C compiler."""
+_ZIG = "ziglang[or-install-a-C-compiler]>=0.13"
+"""Requirement of a build without a C compiler.
+
+There is no such extra. Installers ignore it, and quote it if they do not find the package.
+"""
 
 
 class CompiledHook(BuildHookInterface[Any]):

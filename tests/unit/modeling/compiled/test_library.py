@@ -115,7 +115,7 @@ def hook(target: str) -> Any:
 
 
 def test_only_a_wheel_without_a_compiler_asks_for_one(nothing: pytest.MonkeyPatch) -> None:
-    assert hook("wheel").dependencies() == ["ziglang>=0.13"]
+    assert hook("wheel").dependencies() == ["ziglang[or-install-a-C-compiler]>=0.13"]
     assert hook("sdist").dependencies() == []
     nothing.setenv("CC", "gcc -m64")
     assert hook("wheel").dependencies() == []
