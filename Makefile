@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .PHONY: help demo test golden check lint types contracts texts docs man pictures wheel installs lock format bench cluster samples \
-  fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize clean
+  fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize compilers clean
 
 help:
 	@echo "make demo    install into $(VENV) and predict the sample profiles at p = 1024, beside the truth"
@@ -24,6 +24,7 @@ help:
 	@echo "make samples write the simulated sample profiles again, bit for bit (needs SimGrid 3.32)"
 	@echo "make mutate-stores   read 5,000 changed stores (minutes)"
 	@echo "make sanitize        drive the C library under sanitizers (minutes)"
+	@echo "make compilers       compile the C library with GCC, Clang and Zig, and test each (minutes)"
 	@echo "make mutants change some modules in each place, and see whether their own tests notice: MODULES=FILES"
 
 demo: $(VENV)/installed
@@ -82,6 +83,8 @@ installs: wheel
 lock: $(VENV)/installed-dev
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --extra dev --extra docs --extra release pyproject.toml -o $(LOCK)
+	echo ziglang | $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	  --generate-hashes --no-header --no-annotate - -o $(ZIG)
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
@@ -114,6 +117,10 @@ fuzz-cost: $(VENV)/installed-dev
 mutate-stores: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python mutated_stores.py 5000
 
+compilers: $(VENV)/installed-dev
+	-$(PIP) --upgrade --target build/zig --require-hashes -r $(ZIG)
+	$(BIN)/python tests/tools/compilers.py build/zig
+
 sanitize: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python sanitized.py
 
@@ -138,12 +145,15 @@ $(VENV)/installed: $(SOURCES)
 # newest versions that pyproject.toml allows: make test PINNED= VENV=build/newest
 PINNED ?= yes
 LOCK := .ci/requirements.txt
+# A C compiler, for machines that have none.
+ZIG := .ci/zig.txt
 $(VENV)/installed-dev: $(SOURCES) $(LOCK)
 	$(new-environment)
 ifeq ($(PINNED),)
 	$(PIP) --upgrade --editable '.[dev,docs,release]'
 else
 	$(PIP) --require-hashes -r $(LOCK)
+	command -v $${CC:-cc} > /dev/null || $(PIP) --require-hashes -r $(ZIG)
 	$(PIP) --no-deps --no-build-isolation --editable .
 endif
 	@touch $(VENV)/installed $@

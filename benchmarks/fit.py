@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 
 import extrap_models
 from environments import EXTRAP
@@ -17,8 +16,7 @@ MEMORY_GOAL = 1e9
 
 NOTES = """\
 The figures are processor time per call path, for modelling five repetitions at 5 or 8 points and
-predicting one target with its band. "In numpy" means without the compiled library, as after an
-installation without a compiler. Extra-P uses its default modeler on the first 500 call paths,
+predicting one target with its band. Extra-P uses its default modeler on the first 500 call paths,
 without bands, because it has none. Everything runs on one core. The resident set is the largest of
 the process, with the values: five repetitions at 8 points of 10^6 call paths alone are 320 MB.
 """
@@ -39,18 +37,13 @@ def rows() -> list[Row]:
             ours = _fitted(size, count)
             found.append(_speed(f"{size:,} call paths, {count} points", ours, peer))
         found.append(_memory(f"{_SIZES[-1]:,} call paths, {count} points", ours))
-        size = _SIZES[1]
-        without = _fitted(size, count, "CPMODEL_COMPILED=0")
-        line = _speed(f"{size:,} call paths, {count} points, in numpy", without, peer)
-        found.append(replace(line, goal="", met=None))
     return found
 
 
-def _fitted(size: int, count: int, *setting: str) -> Cost:
+def _fitted(size: int, count: int) -> Cost:
     # The first calls include imports and page faults, which do not matter for a million rows.
     times = 1 if size == _SIZES[-1] else 3
-    python = ["env", *setting, sys.executable]
-    return run([*python, TASKS / "fit_ours.py", str(size), str(count), str(times)])
+    return run([sys.executable, TASKS / "fit_ours.py", str(size), str(count), str(times)])
 
 
 def _speed(what: str, ours: Cost, peer: Cost) -> Row:

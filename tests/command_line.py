@@ -11,7 +11,6 @@ import pytest
 
 from callpath_modeler.cli.console import run as run_command
 from callpath_modeler.cli.group import cpmodel
-from callpath_modeler.modeling.compiled.library import VARIABLE
 
 SURROUNDINGS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "SHELL")
 
@@ -46,7 +45,7 @@ class Outcome:
 def clean(monkeypatch):
     """Environment variables of the user do not influence the output."""
     options = [name for name in os.environ if name.startswith("CPMODEL_")]
-    for name in {*SURROUNDINGS, *options} - {VARIABLE}:
+    for name in {*SURROUNDINGS, *options}:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -1,28 +1,30 @@
-"""Selection of the implementation of the inner loops of models."""
+"""The equations in place of the engine in C."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from unittest.mock import patch
 
-import pytest
-
-from callpath_modeler.modeling import kernels as door
 from callpath_modeler.modeling.compiled.c_kernels import CompiledKernels
-from callpath_modeler.modeling.numpy_kernels import ReferenceKernels
+from oracle.kernels import Oracle
 
-COMPILED = isinstance(door.kernels(), CompiledKernels)
-"""Whether the compiled library is installed and used."""
-
-needs_library = pytest.mark.skipif(not COMPILED, reason="the compiled library is not installed")
+CALLERS = (
+    *("distributions", "fitting", "model_columns", "sums", "mixture.candidates"),
+    *("mixture.posterior", "mixture.residuals", "mixture.row_models", "mixture.scaled_rows"),
+)
+"""Modules that call kernels."""
 
 
 @contextmanager
 def in_numpy(*names: str) -> Iterator[None]:
-    """Use the kernels of these names in numpy inside of the context; without names all of them."""
-    reference = ReferenceKernels()
-    some = {name: staticmethod(getattr(reference, name)) for name in names}
-    mixed = type("Mixed", (type(door.kernels()),), some)() if names else reference
-    with patch.object(door, "_chosen", lambda: mixed):
+    """Use the equations of these names inside of the context; without names all of them."""
+    oracle = Oracle()
+    some = {name: staticmethod(getattr(oracle, name)) for name in names}
+    mixed = type("Mixed", (CompiledKernels,), some)() if names else oracle
+    with ExitStack() as stack:
+        for caller in CALLERS:
+            module = import_module(f"callpath_modeler.modeling.{caller}")
+            stack.enter_context(patch.object(module, "kernels", lambda: mixed))
         yield

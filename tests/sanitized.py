@@ -24,7 +24,6 @@ import numpy as np
 
 from callpath_modeler import modeling, store
 from callpath_modeler.modeling.compiled import c_kernels, library, sources
-from callpath_modeler.modeling.kernels import choose_again
 
 FOLDER = Path(library.__file__).parent
 SANITIZERS = "address,undefined,float-cast-overflow"
@@ -46,7 +45,7 @@ def build(folder: Path) -> list[str]:
     os.environ["CFLAGS"] = FLAGS
     made = runpy.run_path(str(FOLDER / "build.py"))
     made["compile_libraries"](folder)
-    best = int(library._library().processor()) if library.compiled() else 0
+    best = int(library.engine().processor())
     kinds = list(sources.libraries(folder))[: best + 1]
     return [kind for kind in kinds if sources.libraries(folder)[kind].exists()]
 
@@ -56,8 +55,8 @@ def use(folder: Path, kind: str) -> None:
     path = sources.libraries(folder)[kind]
     # The loader prefers the last, and falls back to the first if it cannot load the last.
     library.libraries = lambda _: dict.fromkeys(sources.PROCESSORS, path)
-    choose_again()
-    assert library.compiled(), f"{path} is not loaded"
+    library.engine.cache_clear()
+    assert library.engine()._name == str(path), f"{path} is not loaded"
     # Copies of arrays end exactly at their last value; mapped files end with a page.
     mapped = store._array
     store._array = lambda *words: np.array(mapped(*words))
@@ -111,7 +110,7 @@ def elementwise() -> None:
         c_kernels.elementwise(name, one)
     for name in ("student_shares", "student_quantiles"):
         c_kernels.elementwise(name, one, other)
-    c_kernels.elementwise("polygammas", one, results=3)
+    c_kernels.elementwise("polygammas", one)
 
 
 def child(folder: Path, kind: str, fits: int, stores: int) -> None:

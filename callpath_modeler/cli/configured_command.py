@@ -247,8 +247,6 @@ class Configured(CheckedCommand):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error about a value from a file names file and line."""
-        if isinstance(ctx.obj, Console) and _makes_models(ctx):
-            _note_way(ctx.obj)
         untrusted = configuration_of(ctx).untrusted
         if untrusted is not None:
             ctx.meta[BESIDE] = untrusted.written.path, _stated_beside(ctx, untrusted.written.path)
@@ -282,27 +280,6 @@ def _configure(ctx: click.Context, sources: Sequence[str] | None) -> None:
         if found.files and root.obj.verbose:
             listed = ", ".join(file.fingerprint.path for file in found.files)
             root.obj.note(f"configuration: {listed}")
-
-
-def _makes_models(ctx: click.Context) -> bool:
-    """Return whether a command makes models: `info` only does so for advice and diagnostics."""
-    asked = [ctx.params[name] for name in ("advise", "diagnostics") if name in ctx.params]
-    has_method = any(option.name == "method" for option in ctx.command.params)
-    return has_method and (not asked or any(asked))
-
-
-def _note_way(console: Console) -> None:
-    """Print whether models use compiled code; always if compiled code exists but cannot be used."""
-    from callpath_modeler.modeling.compiled import library
-
-    if console.verbose:
-        console.note(f"models are made {library.description()}")
-        return
-    if library.is_outdated():
-        console.note(
-            "models are made in numpy, 30 to 60 times slower: the sources in C have changed since "
-            "they were compiled; `pip install -e .` compiles them again"
-        )
 
 
 def _note_strangers(console: Console, ctx: click.Context) -> None:

@@ -165,10 +165,8 @@ def variable_of(option: click.Parameter) -> str:
 
 def unknown_variables(root: click.Context) -> dict[str, str]:
     """Return environment variables that only look like options, each with the nearest option."""
-    from callpath_modeler.modeling.compiled.library import VARIABLE
-
     begin = f"{PREFIX}_"
-    known = {VARIABLE}.union(*map(variables_of, (root.command, *commands_of(root))))
+    known = set[str]().union(*map(variables_of, (root.command, *commands_of(root))))
     keys = [name.removeprefix(begin) for name in known]
     of_this = f"{begin}{root.invoked_subcommand}".upper()
 

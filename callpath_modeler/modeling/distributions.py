@@ -1,9 +1,9 @@
 """Distributions, special functions, mixtures of distributions, and quantiles of rows.
 
-Importing scipy takes longer than these functions do. So they come from the compiled library if
-there is one. Functions that are needed rarely come from scipy. All work elementwise on arrays that
-broadcast against each other. See docs/explanation/architecture.md, 'Inner loops in numpy and in C',
-and docs/explanation/noise-and-bands.md, 'Prediction and band'.
+Importing scipy takes longer than these functions do, so they come from the engine in C. Functions
+that are needed rarely come from scipy. All work elementwise on arrays that broadcast against each
+other. See docs/explanation/architecture.md, 'The engine in C', and
+docs/explanation/noise-and-bands.md, 'Prediction and band'.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     evidence_of_best,
     fitted_values,
     log_probability_of_all,
-    posterior_in_numpy,
+    posterior_of_sums,
     values_at_points,
 )
 from callpath_modeler.modeling.mixture.regressions import InterceptPenalty, likelihood
@@ -102,7 +102,7 @@ class SumFits(Struct, frozen=True):
             self.coefficients,
             self.covariance,
         )
-        return posterior_in_numpy(
+        return posterior_of_sums(
             found, data, ways, structs.replace(beliefs, hypotheses=self.log_prior)
         )
 

@@ -34,7 +34,6 @@ from callpath_modeler.errors import (
 )
 from callpath_modeler.fitted import UNKNOWN_SCALE, Fitted, Surface, sliced
 from callpath_modeler.modeling import Centre, Method, Models, SearchSpace
-from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.model_columns import MapLike
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.experiment import Experiment
@@ -241,9 +240,9 @@ def _fitted(
 
 
 def _sharing(options: FitOptions, rows: int, *, several: bool) -> WorkerPool:
-    """Return the workers for `rows`: threads if most of the work is in the compiled library."""
+    """Return the workers for `rows`: threads if most of the work is in the engine in C."""
     seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    threads = kernels().in_threads and options.method == "mixture" and not several
+    threads = options.method == "mixture" and not several
     count = worth(options.jobs, seconds, threads=threads)
     return WorkerPool(count, threads=threads, executor=options.executor)
 

@@ -12,8 +12,6 @@ import time
 import pytest
 
 import working
-from callpath_modeler.modeling.compiled import library
-from callpath_modeler.modeling.kernels import choose_again
 from callpath_modeler.support import parallel
 from two_stores import check_same_stores
 
@@ -82,20 +80,6 @@ def eager(monkeypatch):
     return started
 
 
-@pytest.fixture
-def way(monkeypatch):
-    """Select the compiled library for models; 0 = none."""
-
-    def way(told):
-        if told is not None:
-            monkeypatch.setenv(library.VARIABLE, told)
-        choose_again()
-
-    yield way
-    monkeypatch.undo()
-    choose_again()
-
-
 def test_a_ranking_is_the_same_to_the_last_digit_and_so_is_all_talk(run, lulesh, tmp_path, eager):
     runs = tmp_path / "runs"
     shutil.copytree(lulesh, runs)
@@ -111,9 +95,7 @@ def test_a_ranking_is_the_same_to_the_last_digit_and_so_is_all_talk(run, lulesh,
     assert one.err.count("CPM101") == 2
 
 
-@pytest.mark.parametrize("told", [None, "0"], ids=["threads", "processes"])
-def test_what_is_kept_is_the_same_to_the_last_bit(run, lulesh, tmp_path, eager, way, told):
-    way(told)
+def test_what_is_kept_is_the_same_to_the_last_bit(run, lulesh, tmp_path, eager):
     for jobs in "1", "2":
         eager.clear()
         assert run("fit", lulesh, "-m", "time", "-o", tmp_path / f"{jobs}.cpm", "-j", jobs).out

@@ -12,7 +12,6 @@ import pytest
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.compiled.library import is_outdated
 from callpath_modeler.modeling.compiled.sources import libraries
-from callpath_modeler.modeling.kernels import choose_again
 from callpath_modeler.printable import csv_text
 
 AT = ("--target", "1000")
@@ -80,28 +79,20 @@ def test_stored_models_of_one_method_do_not_pass_for_those_of_the_other(run, sto
     assert ranked(stored) == ranked(lulesh)
 
 
-def test_who_asks_is_told_whether_there_is_a_compiled_library(run, series, monkeypatch):
+def test_without_a_compiled_engine_models_are_an_error_that_says_what_to_do(
+    run, series, tmp_path, monkeypatch
+):
     runs = series()
-    monkeypatch.setattr(library, "is_outdated", lambda: False)
-    assert "models are made" not in run("rank", runs, "--target", "64").err
-    assert "models are made" in run("-v", "rank", runs, "--target", "64").err
-    assert "models are made" not in run("-v", "info", runs).err
-    monkeypatch.setenv(library.VARIABLE, "0")
-    choose_again()
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    library.engine.cache_clear()
+    words = "rank", runs, "--target", "64"
     try:
-        told = run("-v", "rank", runs, "--target", "64").err
+        run(*words).fails(9, "no compiled engine for this machine", "pip install .")
+        (tmp_path / "modeler-of-others-any.so").touch()
+        run(*words).fails(9, "have changed since they were compiled", "pip install -e .")
+        assert run("plugins").status == 0
     finally:
-        choose_again()
-    assert f"models are made in numpy, because {library.VARIABLE} is 0\n" in told
-
-
-def test_libraries_of_other_sources_are_told_of_without_being_asked(run, series, monkeypatch):
-    runs = series()
-    monkeypatch.setattr(library, "is_outdated", lambda: True)
-    said = "models are made in numpy, 30 to 60 times slower: the sources in C have changed"
-    assert said in run("rank", runs, "--target", "64").err
-    assert run("-q", "rank", runs, "--target", "64").err == ""
-    assert said not in run("info", runs).err
+        library.engine.cache_clear()
 
 
 def test_libraries_are_outdated_where_there_are_some_but_none_of_these_sources(tmp_path):

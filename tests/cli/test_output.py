@@ -18,7 +18,6 @@ import pytest
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
 from callpath_modeler.report.layout import wrap
-from implementations import needs_library
 
 RANK = ("--target", "262144")
 COLUMNS = (
@@ -94,7 +93,6 @@ def test_help_needs_no_numpy_and_no_reader():
     assert not heavy & imported
 
 
-@needs_library
 @pytest.mark.parametrize("words", [("rank",), ("show", "main/MPI_Barrier"), ("diff",)])
 def test_what_is_asked_most_needs_neither_scipy_nor_a_reader_of_others(words, samples):
     runs = str(samples / "lulesh")

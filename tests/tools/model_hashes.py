@@ -1,7 +1,6 @@
 """Hashes of models, to show that a change keeps every bit: run it before and after the change.
 
-python tools/model_hashes.py > before, from the folder of tests. With CPMODEL_COMPILED=0 the models
-are made in numpy.
+python tools/model_hashes.py > before, from the folder of tests.
 """
 
 from __future__ import annotations

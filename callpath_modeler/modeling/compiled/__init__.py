@@ -1,8 +1,6 @@
-"""The modeller's inner loops in C, if there was a compiler when the package was installed.
+"""The engine of models: inner loops in C, compiled when the package is installed.
 
-`callpath_modeler.modeling.numpy_kernels` defines the results, in numpy. These functions compute the
-same results row by row instead of operation by operation. Without them models are the same, and
-take 30 to 60 times as long.
+The functions work row by row. Tests compare them with the equations in numpy, in ``tests/oracle``.
 
-See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+See docs/explanation/architecture.md, 'The engine in C'.
 """

@@ -1,4 +1,4 @@
-/* Regressions on one shape each and bounds of their evidence, as in evidence_bounds.py: for one
+/* Regressions on one shape each and bounds of their evidence, as in oracle/bounds.py: for one
    row and all shapes at once. */
 #ifndef CALLPATH_MODELER_BOUNDS_H
 #define CALLPATH_MODELER_BOUNDS_H

@@ -18,6 +18,11 @@ typedef struct {
 enum { TOGETHER = 8 };
 typedef double Numbers __attribute__((vector_size(8 * TOGETHER), aligned(8)));
 typedef int64_t Places __attribute__((vector_size(8 * TOGETHER), aligned(8)));
+#if defined(__clang__)
+#define PICKED(numbers, places) __builtin_shufflevector(numbers, places)
+#else
+#define PICKED(numbers, places) __builtin_shuffle(numbers, places)
+#endif
 typedef struct {
     int64_t count, padded;
     double *square;                    /* [D] */
@@ -152,9 +157,9 @@ static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t
     const Numbers freedoms = used - *(const Numbers *)size;
     for (int64_t begin = 0; begin < cells->padded; begin += TOGETHER) {
         const Places drift = *(const Places *)(cells->drift + begin);
-        const Numbers residual = __builtin_shuffle(residuals, drift);
-        const Numbers evidence = __builtin_shuffle(evidences, drift);
-        const Numbers spare = __builtin_shuffle(freedoms, drift);
+        const Numbers residual = PICKED(residuals, drift);
+        const Numbers evidence = PICKED(evidences, drift);
+        const Numbers spare = PICKED(freedoms, drift);
         const double *log_variance = cells->log_variance + begin;
         const double *precision = cells->precision + begin;
         double *found = cells->found + begin;
@@ -173,8 +178,9 @@ static double explain(const Rows *rows, const Cells *cells, int64_t row, int64_t
     return top;
 }
 
-/* Write the evidence of all candidates in every cell, relative to the best one of their row. */
-static void explain_rows(const Rows *rows, const Cells *cells, Results *out)
+/* Write the evidence of all candidates in every cell, relative to the best one of their row unless
+   it is `absolute`. */
+static void explain_rows(const Rows *rows, const Cells *cells, int64_t absolute, Results *out)
 {
     for (int64_t row = 0; row < rows->count; row++) {
         double variance = rows->variance[row], dof = rows->dof[row], top = -INFINITY;
@@ -187,6 +193,8 @@ static void explain_rows(const Rows *rows, const Cells *cells, Results *out)
             }
         for (int64_t i = out->start[row]; i < out->start[row + 1]; i++)
             top = larger(explain(rows, cells, row, i, out), top);
+        if (absolute)
+            continue;
         double *found = out->log_evidence + out->start[row] * cells->count;
         int64_t size = (out->start[row + 1] - out->start[row]) * cells->count;
 #pragma omp simd
@@ -238,7 +246,7 @@ static int64_t divide(char *base, Rows *rows, Cells *cells, Block *block, Result
 /* Arguments are as in the types above. `of_first` [L] is half the logarithm of the variance that
    separates the first point. Candidates come as `row_in` and `chosen_in`, in any order. */
 int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes,
-                   int64_t deviations, int64_t size, int64_t frugal,
+                   int64_t deviations, int64_t size, int64_t frugal, int64_t absolute,
                    const double *values, const double *weight, const double *variance,
                    const double *dof, const double *floor, const double *typical,
                    const double *fitted,
@@ -271,7 +279,7 @@ int64_t candidates(int64_t count, int64_t points, int64_t drifts, int64_t shapes
     put_in_order(row_in, chosen_in, count, &out);
     list_families(shapes, &out);
     regress(&rows, of_first, &block, &out);
-    explain_rows(&rows, &cells, &out);
+    explain_rows(&rows, &cells, absolute, &out);
     free(memory);
     return 0;
 }

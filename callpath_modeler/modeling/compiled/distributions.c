@@ -1,4 +1,4 @@
-/* Functions of `modeling/distributions.py`, which takes them from scipy without this library. */
+/* Functions of `modeling/distributions.py`. */
 #include "functions.h"
 
 /* The normal distribution at each of `n` numbers. */

@@ -1,4 +1,4 @@
-/* Fans of pairs and bounds of their evidence, as in evidence_bounds.py: for one row. */
+/* Fans of pairs and bounds of their evidence, as in oracle/bounds.py: for one row. */
 #ifndef CALLPATH_MODELER_FANS_H
 #define CALLPATH_MODELER_FANS_H
 

@@ -1,4 +1,4 @@
-/* Quantiles of mixtures: repeats `quantiles` of `modeling/predicted_bands.py`.
+/* Quantiles of mixtures: repeats `quantiles` of `tests/oracle/bands.py`.
    Each lane has the mixture of one row; arrays are [parts][LANES]. */
 #ifndef CALLPATH_MODELER_MIXTURES_H
 #define CALLPATH_MODELER_MIXTURES_H

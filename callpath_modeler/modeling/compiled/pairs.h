@@ -1,4 +1,4 @@
-/* Regressions on two shapes each and bounds of their evidence, as in evidence_bounds.py: for one
+/* Regressions on two shapes each and bounds of their evidence, as in oracle/bounds.py: for one
    row and all pairs at once. */
 #ifndef CALLPATH_MODELER_PAIRS_H
 #define CALLPATH_MODELER_PAIRS_H
@@ -216,7 +216,7 @@ static void leave(const Look *seen, int64_t begin, int64_t asked, const Pairs *f
         double inverse = 1 / larger(most - xz * xz, most * 1e-12);
         double first = (x * zz - z * xz) * inverse, second = (z * xx - x * xz) * inverse;
         double constant = mean - at_x * first - at_z * second;
-        double forced = (free[i] != 0) | (which[i] < until) ? smaller(constant, 0) : constant;
+        double forced = ((free[i] != 0) | (which[i] < until)) ? smaller(constant, 0) : constant;
         double spread = (at_x * (at_x * zz - 2 * at_z * xz) + at_z * at_z * xx) * inverse;
         double whole = total - first * x - second * z + forced * forced / (spread + per_weight);
         left[i] = first_left[i] < INFINITY ? (float)larger(whole, 0) : INFINITY;

@@ -1,4 +1,4 @@
-/* Predictive distributions of hypotheses: repeats `mixture` of `modeling/predicted_bands.py`. Rows
+/* Predictive distributions of hypotheses: repeats `mixture` of `tests/oracle/bands.py`. Rows
    are in lanes. */
 #ifndef CALLPATH_MODELER_PREDICTIONS_H
 #define CALLPATH_MODELER_PREDICTIONS_H

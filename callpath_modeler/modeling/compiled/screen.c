@@ -1,4 +1,4 @@
-/* Screening of the hypotheses of each row, as in evidence_bounds.py, row by row. */
+/* Screening of the hypotheses of each row, as in oracle/bounds.py, row by row. */
 #include "room.h"
 
 

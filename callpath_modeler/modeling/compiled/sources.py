@@ -2,7 +2,7 @@
 
 The build runs this file without the package.
 
-See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
+See docs/explanation/architecture.md, 'The engine in C'.
 """
 
 from __future__ import annotations

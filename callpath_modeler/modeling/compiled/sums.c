@@ -1,4 +1,4 @@
-/* Quantiles of rows, and their additive numbers: repeats `modeling/predicted_bands.py`. */
+/* Quantiles of rows, and their additive numbers: repeats `tests/oracle/bands.py`. */
 #include "predictions.h"
 
 enum { SCORES = BANDS_SCORES, STEPS_OF_SCORE = BANDS_STEPS, FINELY = (SCORES - 1) * STEPS_OF_SCORE + 1 };

@@ -88,12 +88,6 @@ ROUNDING = 1e-13
 Unit: ratio. Evidence: by convention.
 """
 
-LITTLE = 1e-6
-"""Residual, relative to the total sum of squares, that has too few digits as a difference.
-
-Unit: ratio. Evidence: by convention.
-"""
-
 LARGE_MISFIT = 0.01
 """Relative misfit (root mean square) from which on logarithms replace relative errors.
 

@@ -108,14 +108,8 @@ back. After it has freed a block of this size, it keeps smaller ones.
 Unit: bytes. Evidence: by convention.
 """
 
-MOST_TOGETHER_IN_C = 8_000_000
+MOST_TOGETHER = 8_000_000
 """Hypotheses times rows that are evaluated together; the library stores few of them.
-
-Unit: hypotheses times rows. Evidence: by convention.
-"""
-
-MOST_TOGETHER_IN_NUMPY = 2_000_000
-"""Hypotheses times rows that are evaluated together: an array of them has 16 MB.
 
 Unit: hypotheses times rows. Evidence: by convention.
 """

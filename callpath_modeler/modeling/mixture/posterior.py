@@ -92,7 +92,7 @@ def growth_beyond(deviations: Deviations) -> FloatArray:
     return np.asarray(GROWTH_BEYOND * np.array([drift.growth for drift in deviations.drifts]))
 
 
-def posterior_in_numpy(
+def posterior_of_sums(
     found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
 ) -> Posterior:
     """Return the same as `posterior`, of candidates with any number of coefficients."""
@@ -148,7 +148,7 @@ def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
 
 
 def values_at_points(found: Posterior, codes: IntArray, table: FloatArray) -> FloatArray:
-    """Return the same as `fitted_values`, with numpy.
+    """Return the same as `fitted_values`, of candidates with any number of coefficients.
 
     The shapes are `codes` [M, T], -1 = none, of a `table` [S, K].
     """

@@ -45,7 +45,6 @@ from callpath_modeler.modeling.constants.outcome import (
 )
 from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
-from callpath_modeler.modeling.mixture.regressions import InterceptPenalty
 from callpath_modeler.modeling.mixture.scaled_rows import Drift, ScaledRows, error_unit, floor_of
 from callpath_modeler.modeling.shapes import doublings
 
@@ -292,12 +291,3 @@ def promise_of_pairs(hypotheses: Hypotheses, log_prior: FloatArray) -> float:
     volume = -0.5 * np.log(points * np.maximum(determinant, PARALLEL * both))
     of_pairs = log_prior[1 + 3 * len(hypotheses.shapes) :]
     return float((of_pairs + volume).max(initial=-np.inf) + 1.5 * LOG_2PI + LOG_2)
-
-
-def intercept_penalty(
-    data: ScaledRows, rows: IntArray, pairs: IntArray, hypotheses: Hypotheses
-) -> InterceptPenalty:
-    """Return the cost of the constants of `pairs`, [..., n or 1], in the rows `rows` [n]."""
-    frugal = hypotheses.kept.frugal
-    asked = pairs >= (0 if frugal else hypotheses.growing)
-    return InterceptPenalty(data.variance[rows], data.used[rows], asked, shared=not frugal)

@@ -236,7 +236,7 @@ def write_found(
     baseline: MisfitBaseline,
     shown: BoolArray | None = None,
 ) -> None:
-    """Write models as `write_models` does, with numpy, of shapes `codes` [M, T], -1 = none.
+    """Write models as `write_models` does, of any shapes `codes` [M, T], -1 = none.
 
     The model is one of the candidates marked by `shown` [M]; None = all are.
     """

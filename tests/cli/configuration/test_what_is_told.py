@@ -129,7 +129,7 @@ def test_an_experiment_of_any_name_is_looked_above(run):
 
 def test_variables_that_set_nothing_are_told_of(run, runs, monkeypatch):
     assert "set nothing" not in run("info", runs, "--config").out
-    for name in ("METRC", "RANK_TOP", "JOBS", "EXPORT_OUTPUT", "COMPILED", "ASCII", "VIEWS_LINES"):
+    for name in ("METRC", "RANK_TOP", "JOBS", "EXPORT_OUTPUT", "ASCII", "VIEWS_LINES"):
         monkeypatch.setenv(f"CPMODEL_{name}", "1")
     out = run("info", runs, "--config").out
     block = out.partition("variables that set nothing\n")[2].partition("\n\n")[0]
@@ -138,7 +138,6 @@ def test_variables_that_set_nothing_are_told_of(run, runs, monkeypatch):
 
 def test_every_command_tells_of_variables_that_set_nothing(run, runs, monkeypatch):
     asked = ("rank", runs, "--target", "64")
-    monkeypatch.setenv("CPMODEL_COMPILED", "1")
     monkeypatch.setenv("CPMODEL_SHOW_PREDICTED", "1")  # of another command
     assert "sets nothing" not in run(*asked).err
     monkeypatch.setenv("CPMODEL_PREDICTED", "1")

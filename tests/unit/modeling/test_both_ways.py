@@ -9,10 +9,8 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows
-
-pytestmark = needs_library
 
 
 def assert_same(found: Models, expected: Models) -> None:

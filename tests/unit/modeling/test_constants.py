@@ -15,7 +15,6 @@ FOLDER = Path(modeling.__file__).parent
 PROJECT = FOLDER.parents[1]
 TABLES = sorted(path for path in (FOLDER / "constants").glob("*.py") if path.stem != "__init__")
 CODES = {
-    ("mixture/candidates.py", "_OFFSET, _BARE"),
     ("classic_search.py", "CONSTANT, WITH_CONSTANT, WITHOUT_CONSTANT, EDGE"),
     ("stored.py", "_VERSION"),
     ("products_of_factors.py", "_NO_PAIRS"),

@@ -10,11 +10,10 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling.mixture.regressions import (
     InterceptPenalty,
     OneTermFits,
-    all_pairs,
     constant_evidence,
-    moments,
     positive_evidence,
 )
+from oracle.regressions import all_pairs, moments
 
 POINTS = 2.0 ** np.arange(3, 9)
 TABLE = np.stack([POINTS.min() / POINTS, np.log2(POINTS) / 8, POINTS / 256, (POINTS / 256) ** 2])

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import Break, Product, SearchSpace, Term, TermDifference
-from callpath_modeler.modeling.evidence_bounds import (
-    expand,
-    group_bounds,
-    regress,
-    residuals_beside,
-)
 from callpath_modeler.modeling.factor_catalogue import SHARED
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
 from callpath_modeler.modeling.products import NOTHING
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from many_rows import rows_to_fit
+from oracle.bounds import (
+    expand,
+    group_bounds,
+    regress,
+    residuals_beside,
+)
 
 POINTS = np.array(list(product((4.0, 8.0, 16.0, 32.0), (10.0, 20.0, 30.0), (1.0, 2.0, 4.0))))
 SPACE = SearchSpace.of(["-1", "1/2", 1, 2], [0, 1], max_terms=2)

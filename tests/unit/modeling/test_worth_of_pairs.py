@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import evidence_bounds as module
 from callpath_modeler.modeling.compiled import library
 from callpath_modeler.modeling.constants.evidence import LOG_2, LOG_2PI
-from callpath_modeler.modeling.evidence_bounds import (
-    bounds,
-    regress,
-    rough_fit,
-    rows_for_pairs,
-    typical_variance,
-)
 from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.mixture.residuals import promise_of_pairs, screen
 from callpath_modeler.modeling.mixture.scaled_rows import error_unit, relative_weights
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
 from many_rows import rows_to_fit
+from oracle import bounds as module
+from oracle.bounds import (
+    bounds,
+    regress,
+    rough_fit,
+    rows_for_pairs,
+    typical_variance,
+)
 
 P = 8 * 2.0 ** np.arange(5)
 

@@ -12,10 +12,8 @@ from callpath_modeler.modeling import Mixture, Models, fit
 from callpath_modeler.modeling.constants.bands import ENDS, SCORES
 from callpath_modeler.modeling.sums import addable, as_addends
 from cells import cells
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows
-
-pytestmark = needs_library
 
 
 def models_of(kind: str, rows: int = 150) -> Models:

@@ -9,10 +9,8 @@ from msgspec import structs
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import JOINT_SPACE
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
-
-pytestmark = needs_library
 
 
 def both(given):

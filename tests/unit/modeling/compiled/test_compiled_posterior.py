@@ -13,10 +13,8 @@ from callpath_modeler.modeling.mixture.posterior import (
     maximize_evidence,
     posterior,
 )
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
-
-pytestmark = needs_library
 
 
 def given(name, count=300):

@@ -18,10 +18,8 @@ from callpath_modeler.modeling.mixture import (
 )
 from callpath_modeler.modeling.repetitions import CENTRES, Centre
 from cells import cells
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows
-
-pytestmark = needs_library
 
 MANY = {"of forty": (4, 40), "of two": (5, 2)}
 

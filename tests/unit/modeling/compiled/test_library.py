@@ -7,15 +7,16 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.errors import InstallationError
 from callpath_modeler.modeling.compiled import library, sources
 from callpath_modeler.modeling.compiled.library import PROTOTYPES
 from callpath_modeler.modeling.constants import evidence, hypotheses, outcome
-from implementations import needs_library
 
 build = pytest.importorskip("callpath_modeler.modeling.compiled.build", reason="needs hatchling")
 
@@ -32,9 +33,9 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Path]]:
     """Return the search path of libraries, which tests change."""
     paths = sources.libraries(FOLDER)
     monkeypatch.setattr(library, "libraries", lambda _: paths)
-    library.reload()
+    library.engine.cache_clear()
     yield paths
-    library.reload()
+    library.engine.cache_clear()
 
 
 @pytest.fixture
@@ -50,14 +51,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@needs_library
 def test_where_the_library_for_a_processor_is_damaged_the_general_one_serves(
     found: dict[str, Path], tmp_path: Path
 ) -> None:
     for kind in sources.PROCESSORS[1:]:
         found[kind] = tmp_path / kind
         found[kind].write_bytes(b"\x7fELF")
-    assert library.compiled()
+    assert library.engine().own_units
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x7fELF", b"no library" * 1000])
@@ -67,7 +67,8 @@ def test_without_one_that_can_be_loaded_there_is_none(
     found["any"] = tmp_path / "any"
     if content is not None:
         found["any"].write_bytes(content)
-    assert not library.compiled()
+    with pytest.raises(InstallationError):
+        library.engine()
 
 
 def test_each_processor_has_a_library_and_none_is_of_other_sources(folder: Path) -> None:
@@ -76,19 +77,56 @@ def test_each_processor_has_a_library_and_none_is_of_other_sources(folder: Path)
 
 
 @pytest.mark.parametrize("kind", sources.PROCESSORS[1:])
-def test_a_compiler_that_knows_not_all_processors_leaves_nothing(folder: Path, kind: str) -> None:
+def test_a_processor_that_a_compiler_does_not_know_gets_the_general_library(
+    folder: Path, kind: str
+) -> None:
     (folder / "compiler").write_text(COMPILER % kind)
+    build.compile_libraries(folder)
+    made = sources.libraries(folder)
+    assert set(folder.glob("*.so")) == {made[each] for each in made if each != kind}
+
+
+def test_a_compiler_that_fails_leaves_nothing(folder: Path) -> None:
+    (folder / "compiler").write_text('#!/bin/sh\necho "no room" >&2; exit 1')
     with pytest.raises(subprocess.CalledProcessError) as caught:
         build.compile_libraries(folder)
-    assert caught.value.stderr == "no such processor\n"
+    assert caught.value.stderr == "no room\n"
     assert sorted(path.name for path in folder.iterdir()) == ["compiler", "one.c"]
 
 
-def test_without_a_compiler_there_is_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_named_but_missing_is_an_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="no-such-compiler"):
         build.compile_libraries(folder)
-    assert not list(folder.glob("*.so"))
+
+
+@pytest.fixture
+def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Leave a path without programs, and no compiler in `$CC`."""
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return monkeypatch
+
+
+def hook(target: str) -> Any:
+    return build.CompiledHook(str(FOLDER), {}, None, None, str(FOLDER), target)
+
+
+def test_only_a_wheel_without_a_compiler_asks_for_one(nothing: pytest.MonkeyPatch) -> None:
+    assert hook("wheel").dependencies() == ["ziglang[or-install-a-C-compiler]>=0.13"]
+    assert hook("sdist").dependencies() == []
+    nothing.setenv("CC", "gcc -m64")
+    assert hook("wheel").dependencies() == []
+
+
+def test_without_a_compiler_the_build_says_what_to_do(nothing: pytest.MonkeyPatch) -> None:
+    nothing.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(FileNotFoundError, match=r"^there is no C compiler; install one \(cc\)"):
+        build.compiler()
+    nothing.setattr("importlib.util.find_spec", lambda _: object())
+    assert build.compiler()[1:4] == ["-m", "ziglang", "cc"]
 
 
 def test_the_library_has_the_constants_of_python() -> None:
@@ -140,19 +178,27 @@ def test_the_declarations_are_those_of_the_sources() -> None:
     assert found == declared
 
 
-@needs_library
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [
-        (np.ones((2, 4)), "weight has the shape"),
-        (np.ones((2, 3), dtype=np.float32), "weight must be contiguous float64, not float32"),
-        (np.ones((3, 2)).T, "weight must be contiguous"),
-        (np.ones(6), "weight must have 2 axes"),
-    ],
+    [(np.ones((2, 4)), "weight has the shape"), (np.ones(6), "weight must have 2 axes")],
 )
-def test_the_door_refuses_arrays_that_c_would_misread(weight: FloatArray, message: str) -> None:
-    values, unit = np.empty((2, 3)), np.empty(2)
+def test_the_door_refuses_shapes_that_c_would_misread(weight: FloatArray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        library.call("own_units", 2, 3, np.ones((2, 3)), weight, values, unit)
-    with pytest.raises(TypeError, match="weight must be an array"):
-        library.call("own_units", 2, 3, np.ones((2, 3)), 1, values, unit)
+        library.call("own_units", np.ones((2, 3)), weight)
+
+
+def test_the_door_converts_what_c_reads_unless_numbers_would_change() -> None:
+    centre, weight = np.array([[1, 2, 4], [3, 1, 2]]), np.ones((3, 2), dtype=np.float32).T
+    values, unit = library.call("own_units", centre, weight)
+    assert values.tolist() == (centre / centre.max(axis=1, keepdims=True)).tolist()
+    assert unit.tolist() == [4, 3]
+    with pytest.raises(TypeError, match="same_kind"):
+        library.call("own_units", centre * 1j, weight)
+
+
+@pytest.mark.parametrize("column", [np.zeros(4, dtype=np.float32), np.zeros(8)[::2]])
+def test_the_door_copies_no_array_that_c_changes(column: FloatArray) -> None:
+    ones = np.ones((4, 3))
+    given = np.arange(4), ones, ones, ones[:, :1], ones, ones, np.zeros((4, 2), dtype=np.int16)
+    with pytest.raises(ValueError, match="rss must be contiguous float64"):
+        library.call("measure_quality", *given, column, *np.zeros((3, 4)))

@@ -14,10 +14,8 @@ from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.stored import to_arrays
-from implementations import in_numpy, needs_library
+from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
-
-pytestmark = needs_library
 
 # The tolerance is absolute, because residuals of exact values are rounding errors.
 _LEFT = {"rss": 1e-22, "cv_error": 1e-10, "r2": 1e-9, "adjusted_r2": 1e-9}

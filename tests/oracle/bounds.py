@@ -1,4 +1,4 @@
-"""Upper bounds of the evidence of hypotheses, and the screening by them, in numpy.
+"""Upper bounds of the evidence of hypotheses, and the screening by them.
 
 They cover all hypotheses at once. See docs/explanation/hypotheses.md, 'Screening'.
 
@@ -36,17 +36,9 @@ from callpath_modeler.modeling.constants.hypotheses import (
 )
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses, HypothesisGroup, PairGroups
-from callpath_modeler.modeling.mixture.regressions import (
-    Moments,
-    all_pairs,
-    constant_evidence,
-    moments,
-    occam_volume,
-    pair_volume,
-)
+from callpath_modeler.modeling.mixture.regressions import constant_evidence, occam_volume
 from callpath_modeler.modeling.mixture.residuals import (
     ScreenedHypotheses,
-    intercept_penalty,
     promise_of_pairs,
     smoothed,
 )
@@ -56,6 +48,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     error_unit,
     relative_weights,
 )
+from oracle.regressions import Moments, all_pairs, intercept_penalty, moments, pair_volume
 
 
 @dataclass(frozen=True, slots=True)

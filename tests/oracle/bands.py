@@ -1,4 +1,4 @@
-"""Predictive distributions, prediction bands, and quantiles of rows, in numpy.
+"""Predictive distributions, prediction bands, and quantiles of rows.
 
 See docs/explanation/noise-and-bands.md, 'Prediction and band' and 'Sums'.
 """

@@ -1,12 +1,4 @@
-"""The kernels in numpy, which need no compiled library.
-
-These kernels define the results. Each function here, in `evidence_bounds` and in `predicted_bands`
-is the vector expression of an equation in docs/explanation/hypotheses.md or
-docs/explanation/noise-and-bands.md, in double precision. The compiled library computes the same,
-and tests compare both.
-
-See docs/explanation/architecture.md, 'Inner loops in numpy and in C'.
-"""
+"""The kernels of the engine as equations, with the methods of `CompiledKernels`."""
 
 from __future__ import annotations
 
@@ -17,8 +9,6 @@ import numpy.typing as npt
 from scipy import special
 
 from callpath_modeler.arrays import FloatArray, Int8Array, Int16Array, IntArray
-from callpath_modeler.modeling import evidence_bounds, predicted_bands
-from callpath_modeler.modeling.constants.limits import MOST_TOGETHER_IN_NUMPY
 from callpath_modeler.modeling.constants.noise import (
     EXACT_VARIANCE,
     LARGE_SPREAD,
@@ -26,7 +16,6 @@ from callpath_modeler.modeling.constants.noise import (
     WEIGHT_RANGE,
 )
 from callpath_modeler.modeling.mixture import posterior, row_models
-from callpath_modeler.modeling.mixture.candidates import relative_candidates
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import Posterior
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
@@ -39,6 +28,7 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
 )
 from callpath_modeler.modeling.model_columns import MIN_POINTS, FitStatus
 from callpath_modeler.modeling.repetitions import Centre, centre_of_sorted
+from oracle import bands, bounds, candidates
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
@@ -157,17 +147,11 @@ def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArra
     return first, second, third
 
 
-class ReferenceKernels:
-    """Kernels in plain numpy, which define the results.
+class Oracle:
+    """The equations under the names of the kernels."""
 
-    Attributes
-    ----------
-    most_together : hypotheses times rows that are evaluated together, as memory allows
-    in_threads : whether threads model rows at the same time
-    """
-
-    most_together = MOST_TOGETHER_IN_NUMPY
-    in_threads = False
+    most_together = 2_000_000
+    """Hypotheses times rows that are evaluated together: an array of them has 16 MB."""
 
     normal_share = staticmethod(normal_share)
     log_normal_share = staticmethod(log_normal_share)
@@ -176,12 +160,12 @@ class ReferenceKernels:
     student_quantile = staticmethod(student_quantile)
     polygammas = staticmethod(polygammas)
 
-    exceedance = staticmethod(predicted_bands.exceedance)
-    quantiles = staticmethod(predicted_bands.quantiles)
-    mixture = staticmethod(predicted_bands.mixture)
-    bands = staticmethod(predicted_bands.bands)
-    quantiles_of_bands = staticmethod(predicted_bands.quantiles_of_bands)
-    addends = staticmethod(predicted_bands.addends)
+    exceedance = staticmethod(bands.exceedance)
+    quantiles = staticmethod(bands.quantiles)
+    mixture = staticmethod(bands.mixture)
+    quantiles_of_bands = staticmethod(bands.quantiles_of_bands)
+    addends = staticmethod(bands.addends)
+    bands = staticmethod(bands.bands)
 
     repetition_stats = staticmethod(repetition_stats)
     row_spread = staticmethod(row_spread)
@@ -190,9 +174,9 @@ class ReferenceKernels:
     point_counts = staticmethod(point_counts)
     own_units = staticmethod(own_units)
 
-    screen = staticmethod(evidence_bounds.screen)
-    candidates = staticmethod(relative_candidates)
-    posterior = staticmethod(posterior.posterior_in_numpy)
+    screen = staticmethod(bounds.screen)
+    candidates = staticmethod(candidates.candidates)
+    posterior = staticmethod(posterior.posterior_of_sums)
 
     def fitted_values(self, found: Posterior, hypotheses: Hypotheses) -> FloatArray:
         """Return as `posterior.fitted_values`."""
@@ -213,8 +197,3 @@ class ReferenceKernels:
         codes = hypotheses.codes(found.chosen)
         shapes = row_models.ShapeColumns.of(hypotheses, far)
         row_models.write_found(columns, rows, found, codes, data, unit, shapes, baseline)
-
-
-def available() -> ReferenceKernels:
-    """Return the kernels; numpy is always available."""
-    return ReferenceKernels()
