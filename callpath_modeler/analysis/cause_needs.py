@@ -14,7 +14,7 @@ from callpath_modeler.analysis.data_quality import wrapped_from
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.predict import predicted_values
 from callpath_modeler.analysis.run_time import ImbalanceSources
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -480,30 +480,60 @@ class _SpentDelays(Struct, frozen=True, eq=False):
         room = np.nan_to_num(line.means_and_maxima(name, rows)[0])
         at_largest = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
         whole = unspent[:, at_largest].mean(axis=1)
-        total = unspent.sum(axis=0)
-        delay, caused = np.zeros_like(room), np.zeros((len(rows), len(late)))
-        for caller in _callers(tree, late):
-            ends = [caller, int(tree.end[caller])]
-            (first, last), (begin, stop) = (np.searchsorted(each, ends) for each in (late, rows))
-            # Below most callers, everything was spent below an inner one.
-            open_runs = np.minimum(unspent[first:last].sum(axis=0), room[begin:stop].sum(axis=0))
-            if not (open_runs > _ROUNDING * total).any():
-                continue
-            for goes_round in (False, True):
-                for k in (begin + np.flatnonzero(room[begin:stop].any(axis=1))).tolist():
-                    which = _latest_first(first, np.searchsorted(late, rows[k]), last, goes_round)
-                    offered = unspent[which]
-                    taken = np.clip(room[k] - (offered.cumsum(axis=0) - offered), 0.0, offered)
-                    unspent[which] -= taken
-                    delay[k] += taken.sum(axis=0)
-                    room[k] = np.maximum(room[k] - taken.sum(axis=0), 0.0)
-                    caused[k, which] += taken[:, at_largest].mean(axis=1)
+        spent = _spent(tree, late, unspent, rows, room, at_largest)
         source = np.full(len(rows), -1, np.intp)
-        for k, parts in enumerate(caused):
+        for k, parts in enumerate(spent.of_largest):
             most = int(np.argmax(parts)) if parts.any() else -1
             if most >= 0 and parts[most] >= max(_MOSTLY * wait[rows[k]], _SPENT_HERE * whole[most]):
                 source[k] = late[most]
-        return cls(rows, delay, source)
+        return cls(rows, spent.delay, source)
+
+
+class _Spent(Struct, frozen=True, eq=False):
+    """Delays [m, runs] that m operations spend, and at the largest scale [m, n] by computation."""
+
+    delay: FloatArray
+    of_largest: FloatArray
+
+
+def _spent(
+    tree: CallTree,
+    late: IntArray,
+    delays: FloatArray,
+    waiting: IntArray,
+    times: FloatArray,
+    at_largest: BoolArray,
+) -> _Spent:
+    """Return the delays that operations spend.
+
+    Parameters
+    ----------
+    tree : the call paths
+    late : [n] computation, ascending
+    delays : [n, runs] their delays
+    waiting : [m] operations, ascending
+    times : [m, runs] the most that each spends
+    at_largest : [runs] whether a run has the largest scale
+    """
+    unspent, room, total = delays.copy(), times.copy(), delays.sum(axis=0)
+    found = _Spent(np.zeros_like(times), np.zeros((len(waiting), len(late))))
+    for caller in _callers(tree, late):
+        ends = [caller, int(tree.end[caller])]
+        (first, last), (begin, stop) = (np.searchsorted(each, ends) for each in (late, waiting))
+        # Below most callers, everything was spent below an inner one.
+        rest = np.minimum(unspent[first:last].sum(axis=0), room[begin:stop].sum(axis=0))
+        if not (rest > _ROUNDING * total).any():
+            continue
+        for goes_round in (False, True):
+            for k in (begin + np.flatnonzero(room[begin:stop].any(axis=1))).tolist():
+                which = _latest_first(first, np.searchsorted(late, waiting[k]), last, goes_round)
+                offered = unspent[which]
+                taken = np.clip(room[k] - (offered.cumsum(axis=0) - offered), 0.0, offered)
+                unspent[which] -= taken
+                room[k] = np.maximum(room[k] - taken.sum(axis=0), 0.0)
+                found.delay[k] += taken.sum(axis=0)
+                found.of_largest[k, which] += taken[:, at_largest].mean(axis=1)
+    return found
 
 
 def _callers(tree: CallTree, rows: IntArray) -> list[int]:
