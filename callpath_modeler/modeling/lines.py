@@ -32,6 +32,7 @@ from callpath_modeler.modeling.constants.hypotheses import (
     DOUBT,
 )
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
+from callpath_modeler.modeling.constants.several import LEAST_SUM, RATIOS_TOGETHER
 from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.fitting import centre, default_space, fit, learn
 from callpath_modeler.modeling.model_columns import (
@@ -147,7 +148,7 @@ def ratio_of_sums(models: Models, axis: int, here: FloatArray, there: FloatArray
     numbers = np.where(weight[..., None] > 0, numbers, 0.0)
     covariance = np.where(weight[..., None, None] > 0, covariance, 0.0)
     covariance *= models.unit[:, None, None, None] ** 2
-    at_once = max(1, _NUMBERS // numbers.size)
+    at_once = max(1, RATIOS_TOGETHER // numbers.size)
     found = [
         _ratios(models, (codes, numbers, covariance, weight), here[block], there[block])
         for block in (slice(first, first + at_once) for first in range(0, len(here), at_once))
@@ -177,7 +178,7 @@ def _ratios(
         gradient = designs[0] - designs[1]
         variance = np.einsum("ncjm,ncjk,nckm->ncm", gradient, covariance, gradient)
         variance += models.drift[:, None, None] * drift
-        centre = np.maximum(parts[0], _TINY) / np.maximum(parts[1], _TINY)
+        centre = np.maximum(parts[0], LEAST_SUM) / np.maximum(parts[1], LEAST_SUM)
         spread = np.sqrt(np.maximum(variance, 0.0))
         tail = (1 - models.confidence) / 2
         ends = np.log(Mixture(centre, spread, spread, weight).quantiles([tail, 1 - tail]))
@@ -363,10 +364,6 @@ def _error(
 Column = npt.NDArray[Any]
 
 
-_NUMBERS = 2**20
-"""Coefficients, times settings, of ratios that are computed together; each takes 100 bytes."""
-_TINY = 1e-6
-"""Smallest sum of predictions, relative to that of the models, for another hypothesis."""
 _EXACT = 2 * EXACT_VARIANCE**0.5
 """Largest deviation from a surface of values that follow it exactly and leave no doubt."""
 

@@ -423,3 +423,15 @@ USUAL_DOF = 1.0
 
 Unit: degrees of freedom. Evidence: by convention.
 """
+
+RATIOS_TOGETHER = 2**20
+"""Coefficients, times settings, of ratios of sums that are computed together; each takes 100 bytes.
+
+Unit: count. Evidence: by convention.
+"""
+
+LEAST_SUM = 1e-6
+"""Smallest sum of predictions of another hypothesis, relative to that of the models.
+
+Unit: ratio. Evidence: by convention.
+"""
