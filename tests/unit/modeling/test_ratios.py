@@ -46,7 +46,7 @@ def test_errors_grow_outside_of_the_measured_range(models):
 
 def test_settings_in_blocks_have_the_same_ratios(models, monkeypatch):
     whole = lines.ratio_of_sums(models, 1, HERE, THERE)
-    monkeypatch.setattr(lines, "_NUMBERS", 1)
+    monkeypatch.setattr(lines, "RATIOS_TOGETHER", 1)
     blocks = lines.ratio_of_sums(models, 1, HERE, THERE)
     assert blocks.low == pytest.approx(whole.low)
     assert blocks.high == pytest.approx(whole.high)
