@@ -10,9 +10,9 @@ from pathlib import Path
 
 import laws
 import scores
+from best_possible import oracle
 from environments import EXTRAP
 from laws import APPLICATION, REST, Fitted, Scenario
-from oracle import oracle
 from results import Row, Table, compared
 from scores import Case, Score
 
