@@ -33,12 +33,12 @@ from callpath_modeler.modeling.constants.limits import (
     HEAP,
     MOST_PARAMETERS,
     MOST_POINTS,
+    MOST_TOGETHER,
     ROWS_TOGETHER,
 )
 from callpath_modeler.modeling.constants.noise import CHUNK
 from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.empirical_bayes import FittedPriors, estimate_priors, rows_per_chunk
-from callpath_modeler.modeling.kernels import kernels
 from callpath_modeler.modeling.mixture.beyond_the_data import (
     costly_pairs,
     costly_short_rows,
@@ -401,7 +401,7 @@ def fit_mixture(
         raise ValueError("the priors belong to other points")
     known, far = setting.hypotheses, setting.far
     columns = empty_columns(len(y), len(far), setting.terms)
-    parts = list(values.chunks(rows_per_chunk(known, CHUNK, kernels().most_together)))
+    parts = list(values.chunks(rows_per_chunk(known, CHUNK, MOST_TOGETHER)))
     chunks = each(partial(_modelled, setting), map(values.__getitem__, parts))
     for part, chunk in zip(parts, chunks, strict=True):
         for name, column in chunk.items():

@@ -1,7 +1,7 @@
-"""The door to the inner loops of models, which are in C.
+"""The door to the engine of models, which is in C.
 
-The module `compiled.c_kernels` is imported when it is used. So its functions can take the types of
-the modules that call them.
+The engine is imported when it is used. So its functions can take the types of the modules that call
+them.
 
 See docs/explanation/architecture.md, 'The engine in C'.
 """
@@ -15,5 +15,5 @@ from typing import Any
 
 @cache
 def kernels() -> Any:
-    """Return the `CompiledKernels`; their type is not named, because its module uses this one."""
-    return import_module(f"{__package__}.compiled.c_kernels").CompiledKernels()
+    """Return the module of the engine, which has no type here, because it uses this module."""
+    return import_module(f"{__package__}.compiled.c_kernels")

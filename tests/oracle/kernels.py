@@ -1,4 +1,4 @@
-"""The kernels of the engine as equations, with the methods of `CompiledKernels`."""
+"""The functions of the engine as equations, with the names of `c_kernels`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from callpath_modeler.modeling.constants.noise import (
     MOST_DOF,
     WEIGHT_RANGE,
 )
-from callpath_modeler.modeling.mixture import posterior, row_models
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
-from callpath_modeler.modeling.mixture.posterior import Posterior
+from callpath_modeler.modeling.mixture.posterior import Posterior, values_at_points
+from callpath_modeler.modeling.mixture.posterior import posterior_of_sums as posterior
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
+from callpath_modeler.modeling.mixture.row_models import ShapeColumns, write_found
 from callpath_modeler.modeling.mixture.scaled_rows import (
     Noise,
     Pool,
@@ -28,7 +29,22 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
 )
 from callpath_modeler.modeling.model_columns import MIN_POINTS, FitStatus
 from callpath_modeler.modeling.repetitions import Centre, centre_of_sorted
-from oracle import bands, bounds, candidates
+from oracle.bands import addends, bands, exceedance, mixture, quantiles, quantiles_of_bands
+from oracle.bounds import screen
+from oracle.candidates import candidates
+
+__all__ = [
+    "addends",
+    "bands",
+    "candidates",
+    "exceedance",
+    "mixture",
+    "posterior",
+    "quantiles",
+    "quantiles_of_bands",
+    "screen",
+]
+"""Equations of other modules; those of this one follow."""
 
 
 def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
@@ -147,53 +163,22 @@ def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArra
     return first, second, third
 
 
-class Oracle:
-    """The equations under the names of the kernels."""
+def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
+    """Return as `posterior.fitted_values`."""
+    return values_at_points(found, hypotheses.codes(found.chosen), hypotheses.table)
 
-    most_together = 2_000_000
-    """Hypotheses times rows that are evaluated together: an array of them has 16 MB."""
 
-    normal_share = staticmethod(normal_share)
-    log_normal_share = staticmethod(log_normal_share)
-    normal_quantile = staticmethod(normal_quantile)
-    student_share = staticmethod(student_share)
-    student_quantile = staticmethod(student_quantile)
-    polygammas = staticmethod(polygammas)
-
-    exceedance = staticmethod(bands.exceedance)
-    quantiles = staticmethod(bands.quantiles)
-    mixture = staticmethod(bands.mixture)
-    quantiles_of_bands = staticmethod(bands.quantiles_of_bands)
-    addends = staticmethod(bands.addends)
-    bands = staticmethod(bands.bands)
-
-    repetition_stats = staticmethod(repetition_stats)
-    row_spread = staticmethod(row_spread)
-    pooled_noise = staticmethod(pooled_noise)
-    row_status = staticmethod(row_status)
-    point_counts = staticmethod(point_counts)
-    own_units = staticmethod(own_units)
-
-    screen = staticmethod(bounds.screen)
-    candidates = staticmethod(candidates.candidates)
-    posterior = staticmethod(posterior.posterior_of_sums)
-
-    def fitted_values(self, found: Posterior, hypotheses: Hypotheses) -> FloatArray:
-        """Return as `posterior.fitted_values`."""
-        return posterior.values_at_points(found, hypotheses.codes(found.chosen), hypotheses.table)
-
-    def write_models(
-        self,
-        columns: dict[str, npt.NDArray[Any]],
-        rows: IntArray,
-        found: Posterior,
-        data: ScaledRows,
-        unit: FloatArray,
-        hypotheses: Hypotheses,
-        far: FloatArray,
-        baseline: MisfitBaseline,
-    ) -> None:
-        """Write as `row_models.write_models`."""
-        codes = hypotheses.codes(found.chosen)
-        shapes = row_models.ShapeColumns.of(hypotheses, far)
-        row_models.write_found(columns, rows, found, codes, data, unit, shapes, baseline)
+def write_models(
+    columns: dict[str, npt.NDArray[Any]],
+    rows: IntArray,
+    found: Posterior,
+    data: ScaledRows,
+    unit: FloatArray,
+    hypotheses: Hypotheses,
+    far: FloatArray,
+    baseline: MisfitBaseline,
+) -> None:
+    """Write as `row_models.write_models`."""
+    codes = hypotheses.codes(found.chosen)
+    shapes = ShapeColumns.of(hypotheses, far)
+    write_found(columns, rows, found, codes, data, unit, shapes, baseline)

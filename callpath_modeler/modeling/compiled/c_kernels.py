@@ -1,4 +1,4 @@
-"""The kernels of the compiled library.
+"""The functions of the engine, with the types of the modules that call them.
 
 See docs/explanation/architecture.md, 'The engine in C'.
 """
@@ -20,8 +20,8 @@ from callpath_modeler.modeling.compiled.library import (
 )
 from callpath_modeler.modeling.constants.bands import ENDS
 from callpath_modeler.modeling.constants.hypotheses import SCATTERED
-from callpath_modeler.modeling.constants.limits import MOST_TOGETHER, TERMS
-from callpath_modeler.modeling.distributions import Mixture, Prediction, normal_share, scores
+from callpath_modeler.modeling.constants.limits import TERMS
+from callpath_modeler.modeling.distributions import Mixture, Prediction, scores
 from callpath_modeler.modeling.mixture.candidates import Candidates
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import LogPriors, Posterior, growth_beyond
@@ -126,207 +126,206 @@ _WRITTEN = (
 """Columns that ``choose`` writes, in its order."""
 
 
-class CompiledKernels:
-    """The functions of the engine, as methods that take and return the types of the modules."""
+def normal_share(z: FloatArray | float) -> FloatArray:
+    """Return as `distributions.normal_share`."""
+    return elementwise("normal_shares", z)[0]
 
-    most_together = MOST_TOGETHER
 
-    def normal_share(self, z: FloatArray | float) -> FloatArray:
-        """Return as `distributions.normal_share`."""
-        return elementwise("normal_shares", z)[0]
+def log_normal_share(z: FloatArray | float) -> FloatArray:
+    """Return as `distributions.log_normal_share`."""
+    return elementwise("log_normal_shares", z)[0]
 
-    def log_normal_share(self, z: FloatArray | float) -> FloatArray:
-        """Return as `distributions.log_normal_share`."""
-        return elementwise("log_normal_shares", z)[0]
 
-    def normal_quantile(self, probability: FloatArray | float) -> FloatArray:
-        """Return as `distributions.normal_quantile`."""
-        return elementwise("normal_quantiles", probability)[0]
+def normal_quantile(probability: FloatArray | float) -> FloatArray:
+    """Return as `distributions.normal_quantile`."""
+    return elementwise("normal_quantiles", probability)[0]
 
-    def student_share(self, dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
-        """Return as `distributions.student_share`."""
-        return elementwise("student_shares", dof, t)[0]
 
-    def student_quantile(
-        self, dof: FloatArray | float, probability: FloatArray | float
-    ) -> FloatArray:
-        """Return as `distributions.student_quantile`."""
-        return elementwise("student_quantiles", dof, probability)[0]
+def student_share(dof: FloatArray | float, t: FloatArray | float) -> FloatArray:
+    """Return as `distributions.student_share`."""
+    return elementwise("student_shares", dof, t)[0]
 
-    def polygammas(self, x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return as `distributions.polygammas`."""
-        first, second, third = elementwise("polygammas", x)
-        return first, second, third
 
-    @staticmethod
-    def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
-        """Return the same as `Mixture.exceedance`."""
-        rows, _, columns = mixture.centre.shape
-        of_value = np.broadcast_to(value, (rows, columns))
-        return call("exceedances", *_parts(mixture), of_value)[0]
+def student_quantile(dof: FloatArray | float, probability: FloatArray | float) -> FloatArray:
+    """Return as `distributions.student_quantile`."""
+    return elementwise("student_quantiles", dof, probability)[0]
 
-    @staticmethod
-    def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
-        """Return the same as `Mixture.quantiles`."""
-        return call("quantiles", *_parts(mixture), probabilities)[0]
 
-    @staticmethod
-    def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
-        """Return the same as `predictive_mixture`."""
-        return Mixture(*call("mixtures", *_columns(models, p, shapes)))
+def polygammas(x: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return as `distributions.polygammas`."""
+    first, second, third = elementwise("polygammas", x)
+    return first, second, third
 
-    @staticmethod
-    def bands(
-        models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return as `prediction_interval`, without alternatives of a probability below `least`."""
-        tail = (1 - models.confidence) / 2
-        columns = _columns(models, p, shapes)
-        low, high = call("bands", *columns, [tail, 1 - tail], negligible=least)
-        return low, high
 
-    @staticmethod
-    def quantiles_of_bands(
-        models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
-    ) -> FloatArray:
-        """Return as `sums.quantiles_of_bands`."""
-        score = scores(models.confidence)
-        asked = normal_share(np.delete(score, ENDS))
-        of_band = band.value, band.low, band.high, score, asked
-        return call("quantiles_of_bands", *_columns(models, p, shapes), *of_band)[0]
+def exceedance(mixture: Mixture, value: FloatArray) -> FloatArray:
+    """Return the same as `Mixture.exceedance`."""
+    rows, _, columns = mixture.centre.shape
+    of_value = np.broadcast_to(value, (rows, columns))
+    return call("exceedances", *_parts(mixture), of_value)[0]
 
-    @staticmethod
-    def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
-        """Return as `sums.as_addends`."""
-        return call("addends", quantiles, weights, correlation=correlation)[0]
 
-    @staticmethod
-    def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
-        """Return the same as `scaled_rows.repetition_stats`."""
-        rows, points, repetitions = y.shape
-        each = y.reshape(rows * points, repetitions)
-        found = call("sum_up", each, how=CENTRES.index(how))
-        return RepetitionStats(*(column.reshape(rows, points) for column in found))
+def quantiles(mixture: Mixture, probabilities: FloatArray) -> FloatArray:
+    """Return the same as `Mixture.quantiles`."""
+    return call("quantiles", *_parts(mixture), probabilities)[0]
 
-    @staticmethod
-    def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the same as `scaled_rows.row_spread`."""
-        raw, dof, size = call("spread_of_rows", reps.centre, reps.count, reps.squares)
-        return raw, dof, size
 
-    @staticmethod
-    def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
-        """Return the same as `scaled_rows.Pool.noise`."""
-        line = [pool.dof, pool.level, pool.slope, pool.about, *pool.reach]
-        variance, dof, spread, weight = call(
-            "noise_of_rows",
-            *(reps.centre, reps.count, reps.squares, *CompiledKernels.row_spread(reps)),
-            *(line, pool.profile),
-            efficiency=efficiency,
-        )
-        known = pool.is_known or bool(pool.dof)
-        return Noise(reps.centre, variance, dof, weight, known, spread)
+def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture:
+    """Return the same as `predictive_mixture`."""
+    return Mixture(*call("mixtures", *_columns(models, p, shapes)))
 
-    @staticmethod
-    def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
-        """Return as `row_models.row_status`."""
-        columns = y, reps.centre, reps.count, _STATUS
-        return call("state", *columns, enough=MIN_POINTS["mixture"])[0]
 
-    @staticmethod
-    def point_counts(
-        count: FloatArray, points: FloatArray
-    ) -> tuple[Int16Array, FloatArray, FloatArray]:
-        """Return the number of points with a value, the smallest and the largest one, each [n]."""
-        used, low, high = call("facts_of_rows", count, points)
-        return used, low, high
+def bands(
+    models: ModelColumns, p: FloatArray, shapes: ShapeTables, least: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return as `prediction_interval`, without alternatives of a probability below `least`."""
+    tail = (1 - models.confidence) / 2
+    columns = _columns(models, p, shapes)
+    low, high = call("bands", *columns, [tail, 1 - tail], negligible=least)
+    return low, high
 
-    @staticmethod
-    def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
-        values, unit = call("own_units", centre, weight)
-        return values, unit
 
-    def screen(
-        self,
-        data: ScaledRows,
-        hypotheses: Hypotheses,
-        log_prior: FloatArray,
-        drifts: Sequence[Drift],
-    ) -> ScreenedHypotheses:
-        """Return as `residuals.screen`."""
-        found = screened(data, hypotheses, log_prior, drifts)
-        return ScreenedHypotheses(
-            found.row,
-            found.shape,
-            tuple(np.flatnonzero(found.families >> family & 1) for family in range(3)),
-            found.pair_row,
-            found.pair,
-            found.variance,
-            found.fitted,
-            np.flatnonzero(found.variance > SCATTERED**2),
-        )
+def quantiles_of_bands(
+    models: ModelColumns, p: FloatArray, shapes: ShapeTables, band: Prediction
+) -> FloatArray:
+    """Return as `sums.quantiles_of_bands`."""
+    score = scores(models.confidence)
+    asked = normal_share(np.delete(score, ENDS))
+    of_band = band.value, band.low, band.high, score, asked
+    return call("quantiles_of_bands", *_columns(models, p, shapes), *of_band)[0]
 
-    def candidates(
-        self,
-        data: ScaledRows,
-        chosen: ScreenedHypotheses,
-        hypotheses: Hypotheses,
-        deviations: Deviations,
-        *,
-        absolute: bool = False,
-    ) -> Candidates:
-        """Return as `candidates.candidates`, or as `absolute_candidates` there."""
-        found = compiled_candidates(data, chosen, hypotheses, deviations, absolute=absolute)
-        return Candidates(*found)
 
-    def posterior(
-        self, found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
-    ) -> Posterior:
-        """Return as `posterior.posterior`."""
-        growth = growth_beyond(deviations)
-        return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
+def addends(quantiles: FloatArray, correlation: float, weights: FloatArray) -> FloatArray:
+    """Return as `sums.as_addends`."""
+    return call("addends", quantiles, weights, correlation=correlation)[0]
 
-    @staticmethod
-    def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
-        """Return the mean of the models of each row at the points, [n, K]."""
-        codes = hypotheses.codes(found.chosen)
-        shapes = np.where(codes < 0, len(hypotheses.shapes), codes)
-        return call(
-            "fitted_values",
-            *(found.row, shapes[:, 0], shapes[:, 1]),
-            *(found.weight, found.coefficients, hypotheses.table_and_none),
-            rows=len(found.variance),
-        )[0]
 
-    @staticmethod
-    def write_models(
-        columns: Columns,
-        rows: IntArray,
-        found: Posterior,
-        data: ScaledRows,
-        unit: FloatArray,
-        hypotheses: Hypotheses,
-        far: FloatArray,
-        baseline: MisfitBaseline,
-    ) -> None:
-        """Write models, alternatives, quality and status, as `row_models.write_models` does."""
-        write_spread(columns, rows, found, data, unit)
-        scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
-        call(
-            "measure_quality",
-            *(rows, data.values, data.weight, floor_of(data), hypotheses.table, scaled),
-            *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
-        )
-        first = data.points if data.points.ndim == 1 else data.points[:, 0]
-        breaks = found.weight * hypotheses.outside[found.chosen]
-        broken = np.bincount(found.row, breaks, minlength=len(rows))
-        broken = np.maximum(broken, hypotheses.breaks[columns["terms"][rows]].any(axis=1))
-        call(
-            "name_outcomes",
-            *(rows, first, data.values, data.weight, unit, data.variance, found.variance, broken),
-            baseline.exactly(data),
-            *(columns[name] for name in ("noise", "rss", "terms")),
-            *(np.array(_CLEAR_STATUS, dtype=np.int8), columns["status"]),
-            most=baseline.most,
-        )
+def repetition_stats(y: FloatArray, how: Centre) -> RepetitionStats:
+    """Return the same as `scaled_rows.repetition_stats`."""
+    rows, points, repetitions = y.shape
+    each = y.reshape(rows * points, repetitions)
+    found = call("sum_up", each, how=CENTRES.index(how))
+    return RepetitionStats(*(column.reshape(rows, points) for column in found))
+
+
+def row_spread(reps: RepetitionStats) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same as `scaled_rows.row_spread`."""
+    raw, dof, size = call("spread_of_rows", reps.centre, reps.count, reps.squares)
+    return raw, dof, size
+
+
+def pooled_noise(pool: Pool, reps: RepetitionStats, efficiency: float) -> Noise:
+    """Return the same as `scaled_rows.Pool.noise`."""
+    line = [pool.dof, pool.level, pool.slope, pool.about, *pool.reach]
+    variance, dof, spread, weight = call(
+        "noise_of_rows",
+        *(reps.centre, reps.count, reps.squares, *row_spread(reps)),
+        *(line, pool.profile),
+        efficiency=efficiency,
+    )
+    known = pool.is_known or bool(pool.dof)
+    return Noise(reps.centre, variance, dof, weight, known, spread)
+
+
+def row_status(y: FloatArray, reps: RepetitionStats) -> Int8Array:
+    """Return as `row_models.row_status`."""
+    columns = y, reps.centre, reps.count, _STATUS
+    return call("state", *columns, enough=MIN_POINTS["mixture"])[0]
+
+
+def point_counts(
+    count: FloatArray, points: FloatArray
+) -> tuple[Int16Array, FloatArray, FloatArray]:
+    """Return the number of points with a value, the smallest and the largest one, each [n]."""
+    used, low, high = call("facts_of_rows", count, points)
+    return used, low, high
+
+
+def own_units(centre: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values [n, K] in the unit of each row, zero without a weight, and the unit [n]."""
+    values, unit = call("own_units", centre, weight)
+    return values, unit
+
+
+def screen(
+    data: ScaledRows,
+    hypotheses: Hypotheses,
+    log_prior: FloatArray,
+    drifts: Sequence[Drift],
+) -> ScreenedHypotheses:
+    """Return as `residuals.screen`."""
+    found = screened(data, hypotheses, log_prior, drifts)
+    return ScreenedHypotheses(
+        found.row,
+        found.shape,
+        tuple(np.flatnonzero(found.families >> family & 1) for family in range(3)),
+        found.pair_row,
+        found.pair,
+        found.variance,
+        found.fitted,
+        np.flatnonzero(found.variance > SCATTERED**2),
+    )
+
+
+def candidates(
+    data: ScaledRows,
+    chosen: ScreenedHypotheses,
+    hypotheses: Hypotheses,
+    deviations: Deviations,
+    *,
+    absolute: bool = False,
+) -> Candidates:
+    """Return as `candidates.candidates`, or as `absolute_candidates` there."""
+    found = compiled_candidates(data, chosen, hypotheses, deviations, absolute=absolute)
+    return Candidates(*found)
+
+
+def posterior(
+    found: Candidates, data: ScaledRows, deviations: Deviations, beliefs: LogPriors
+) -> Posterior:
+    """Return as `posterior.posterior`."""
+    growth = growth_beyond(deviations)
+    return Posterior(*compiled_posterior(found, data, deviations, beliefs, growth))
+
+
+def fitted_values(found: Posterior, hypotheses: Hypotheses) -> FloatArray:
+    """Return the mean of the models of each row at the points, [n, K]."""
+    codes = hypotheses.codes(found.chosen)
+    shapes = np.where(codes < 0, len(hypotheses.shapes), codes)
+    return call(
+        "fitted_values",
+        *(found.row, shapes[:, 0], shapes[:, 1]),
+        *(found.weight, found.coefficients, hypotheses.table_and_none),
+        rows=len(found.variance),
+    )[0]
+
+
+def write_models(
+    columns: Columns,
+    rows: IntArray,
+    found: Posterior,
+    data: ScaledRows,
+    unit: FloatArray,
+    hypotheses: Hypotheses,
+    far: FloatArray,
+    baseline: MisfitBaseline,
+) -> None:
+    """Write models, alternatives, quality and status, as `row_models.write_models` does."""
+    write_spread(columns, rows, found, data, unit)
+    scaled = _choose(columns, rows, found, data, unit, hypotheses, far)
+    call(
+        "measure_quality",
+        *(rows, data.values, data.weight, floor_of(data), hypotheses.table, scaled),
+        *(columns[name] for name in ("terms", "rss", "cv_error", "r2", "adjusted_r2")),
+    )
+    first = data.points if data.points.ndim == 1 else data.points[:, 0]
+    breaks = found.weight * hypotheses.outside[found.chosen]
+    broken = np.bincount(found.row, breaks, minlength=len(rows))
+    broken = np.maximum(broken, hypotheses.breaks[columns["terms"][rows]].any(axis=1))
+    call(
+        "name_outcomes",
+        *(rows, first, data.values, data.weight, unit, data.variance, found.variance, broken),
+        baseline.exactly(data),
+        *(columns[name] for name in ("noise", "rss", "terms")),
+        *(np.array(_CLEAR_STATUS, dtype=np.int8), columns["status"]),
+        most=baseline.most,
+    )

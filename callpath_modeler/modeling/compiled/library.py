@@ -1,8 +1,6 @@
 """Calls into the compiled library: numpy arrays in, numpy arrays out.
 
-See docs/explanation/architecture.md, 'The engine in C'.
-
-See docs/explanation/hypotheses.md.
+See docs/explanation/architecture.md, 'The engine in C', and docs/explanation/hypotheses.md.
 """
 
 from __future__ import annotations
