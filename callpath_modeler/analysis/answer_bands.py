@@ -237,7 +237,7 @@ def model_bands(
         part = slice(start, start + _CHUNK)
         some = models.take(part)
         columns[part, :COLUMNS] = addable(some, where, some.predict(where))[:, 0]
-        if start % _IN_MEMORY == 0:
+        if part.stop % _IN_MEMORY == 0:
             models.give_back()
     if added is not None:
         columns[:, :COLUMNS] = added

@@ -42,6 +42,15 @@ _FAR = 1024.0
 _CHUNK = 65_536
 """Number of call paths whose repetitions are in memory together."""
 
+_SMALL_SOURCE, _SMALL_WAIT = 1e-3, 1e-4
+"""Parts of all delays, and of all waiting, below which a call path is left out."""
+_MOSTLY = 0.5
+"""Part of the waiting that computation has to cause before it is named."""
+_SPENT_HERE = 0.3
+"""Part of a delay that an operation has to spend before its computation is named there."""
+_ROUNDING = 1e-9
+"""Part of all delays below which a rest is only rounding."""
+
 _POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
 """Noise of repetitions by models: a browser asks for one call path after the other."""
 
@@ -428,30 +437,18 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     return Amounts(values, error, of_points), source
 
 
-_SMALL_SOURCE, _SMALL_WAIT = 1e-3, 1e-4
-"""Parts of all delays, and of all waiting, below which a call path is left out."""
-_MOSTLY = 0.5
-"""Part of the waiting that computation has to cause before it is named."""
-
-
-_ROUNDING = 1e-9
-"""Part of all delays below which a rest is only rounding."""
-_SPENT_HERE = 0.3
-"""Part of a delay that an operation has to spend before its computation is named there."""
-
-
 class _SpentDelays(Struct, frozen=True, eq=False):
     """Call paths that wait, and the delays by computation that they wait for.
 
-    A delay is how much longer the slowest process computes than the mean. Each is spent once: by
-    the first operation after the computation below the same caller, in the order of the call tree,
-    up to the time of that operation. What is left is spent by later ones, then by earlier ones,
-    because callers may be loops, and then below the next caller.
+    The slowest process computes longer than the mean by a delay. Each delay is spent once. First,
+    operations below the same caller spend it: those after the computation in the order of the call
+    tree, then those before it, because callers may be loops. Each spends at most its own time. Then
+    operations below the next caller spend the rest, and so on.
 
     Attributes
     ----------
     rows : [m] call paths that wait, ascending
-    delay : [m, runs] delays that are spent there
+    delay : [m, runs] delays that they spend
     source : [m] computation that causes most of the waiting at the largest scale; -1 = none does
     """
 

@@ -181,8 +181,7 @@ class ColumnChecks:
         needed = {*names}.union(*(rule.columns | rule.others for rule in rules))
         for name in COLUMNS:
             if name in needed:
-                self._once(name, partial(self._check_range, name))
-                give_back_pages([self.arrays[name]])
+                self._once(name, partial(self._check_column, name))
         for rule in rules:
             self._once(rule, partial(rule.check, self))
 
@@ -200,6 +199,10 @@ class ColumnChecks:
     def peak(self) -> FloatArray:
         """The largest values of shapes at the points, see `shapes.peaks`."""
         return peaks(self.shapes.table(self.points))
+
+    def _check_column(self, name: str) -> None:
+        self._check_range(name)
+        give_back_pages([self.arrays[name]])
 
     def _check_range(self, name: str) -> None:
         array, column = self.arrays[name], COLUMNS[name]
