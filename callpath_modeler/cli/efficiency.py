@@ -23,7 +23,7 @@ from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
-    from callpath_modeler.studies.program_efficiency import Isoefficiency
+    from callpath_modeler.studies.isoefficiency import Isoefficiency
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
 

@@ -34,7 +34,7 @@ from callpath_modeler.report.model_plot import (
 )
 from callpath_modeler.report.outlined_view import line_name
 from callpath_modeler.report.ranking_text import distinct_names, remainder
-from callpath_modeler.studies.program_efficiency import Isoefficiency
+from callpath_modeler.studies.isoefficiency import Isoefficiency
 from callpath_modeler.units import counted, parameter_value, percent, quantity, setting_text
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from callpath_modeler.report.table_formats import (
     provenance,
     text_table_of,
 )
-from callpath_modeler.studies.program_efficiency import IsoBound, Isoefficiency, IsoPoint
+from callpath_modeler.studies.isoefficiency import IsoBound, Isoefficiency, IsoPoint
 from callpath_modeler.studies.question import FURTHER
 from callpath_modeler.units import (
     as_option,

@@ -38,7 +38,7 @@ from callpath_modeler.report.model_plot import (
     saved,
     settings,
 )
-from callpath_modeler.studies.program_efficiency import Isoefficiency
+from callpath_modeler.studies.isoefficiency import Isoefficiency
 from callpath_modeler.studies.question import FURTHER
 
 if TYPE_CHECKING:

@@ -218,3 +218,18 @@ def slice_findings(
         Finding("CPM206", "target", f"{setting_text({name: held[name]})}, {why}")
         for name in assumed
     )
+
+
+def target_of_efficiency(target: float | None) -> float | None:
+    """Return a target of an efficiency; None = the user named none.
+
+    Raises
+    ------
+    UsageError
+        If it is infinite.
+    """
+    if target is not None and np.isinf(target):
+        raise UsageError(
+            "efficiency has no value at infinity", hint="give a scale, e.g. --target 65536"
+        )
+    return target

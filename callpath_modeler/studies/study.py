@@ -55,8 +55,9 @@ if TYPE_CHECKING:
     from callpath_modeler.arrays import IntArray
     from callpath_modeler.readers.profile_runs import Progress
     from callpath_modeler.studies.comparison import Compared
+    from callpath_modeler.studies.isoefficiency import Isoefficiency
     from callpath_modeler.studies.process_profile import ProcessProfile
-    from callpath_modeler.studies.program_efficiency import EfficiencyAnswer, Isoefficiency
+    from callpath_modeler.studies.program_efficiency import EfficiencyAnswer
 
 Sources = str | Path | Sequence[str | Path]
 
@@ -733,7 +734,7 @@ class Study(HtmlReprMixin):
         UsageError, InputError, DataError
             As `load` and `fit`, or if the runs have no scale or no problem size.
         """
-        from callpath_modeler.studies.program_efficiency import isoefficiency_of
+        from callpath_modeler.studies.isoefficiency import isoefficiency_of
 
         question = replace(question or Question(), **asked)
         parameter = self.fit_options.parameter

@@ -60,8 +60,8 @@ from callpath_modeler.report.page.trees import coloured, trust_text
 from callpath_modeler.report.process_text import process_sentences
 from callpath_modeler.report.ranking_columns import loss_columns
 from callpath_modeler.report.test_reports import last_line, worst_names
+from callpath_modeler.studies.isoefficiency import Isoefficiency
 from callpath_modeler.studies.process_profile import ProcessProfile
-from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.units import parameter_value, percent, quantity
 
 BARS = 200

@@ -21,8 +21,8 @@ from callpath_modeler.report.curve import Axes, Curve, spaced, value_ticks
 from callpath_modeler.report.efficiency_text import EfficiencyView
 from callpath_modeler.report.layout import Invocation, TextColumn, cut, shorten
 from callpath_modeler.report.ranking_text import distinct_names
+from callpath_modeler.studies.isoefficiency import Isoefficiency
 from callpath_modeler.studies.process_profile import ProcessProfile
-from callpath_modeler.studies.program_efficiency import Isoefficiency
 from callpath_modeler.support.atomic import Fingerprint
 from callpath_modeler.units import parameter_value, quantity
 

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.readers.assemble import ReadOptions
+from callpath_modeler.studies.isoefficiency import IsoBound
 from callpath_modeler.studies.loading import LoadOptions
-from callpath_modeler.studies.program_efficiency import IsoBound
 from callpath_modeler.studies.study import Study
 from several_laws import LAWS, write_runs
 
