@@ -1,4 +1,4 @@
-"""What the causes of growth are found from: times, noise, requirements and delays."""
+"""The numbers behind the causes of growth: times, noise, requirements and delays."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def command(
 
 
 def _check_models(fitted: Fitted, form: str, what: str | None, color_by: str | None) -> None:
-    """Refuse output that is about models, if there are none."""
+    """Refuse output about models if the runs have no models."""
     from callpath_modeler.analysis.measured_only import refuse_prediction
 
     asked = {

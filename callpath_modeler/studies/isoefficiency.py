@@ -90,7 +90,7 @@ class IsoPoint(Struct, frozen=True):
 
     @property
     def has_value(self) -> bool:
-        """Whether there is a smallest or a largest value that keeps the efficiency."""
+        """Whether a smallest or a largest value keeps the efficiency."""
         return self.bound in {IsoBound.AT_LEAST, IsoBound.AT_MOST}
 
 
@@ -184,7 +184,7 @@ def isoefficiency_of(
     at_size = search.scale_at(target.named[size]) if size in target.named else None
     law = _law(points, scale, size)
     if law is not None:
-        # Where another term will dominate, the sizes do not have their final growth yet.
+        # The sizes do not have their final growth if another term dominates later.
         far = [search.size_at(at, 3 * _BEYOND) for at in (base * _FAR).tolist()]
         end = _law(far, scale, size)
         if end is not None and end.deviation <= _CLOSE:
@@ -202,7 +202,7 @@ def isoefficiency_of(
 class _Search:
     """The search for sizes and scales that keep an efficiency; attributes as in `Isoefficiency`.
 
-    The models in all parameters predict, so that all scales have one law.
+    All scales follow one law, because models in all parameters predict.
     """
 
     fitted: Fitted

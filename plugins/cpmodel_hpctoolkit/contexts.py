@@ -21,7 +21,7 @@ _DENSE = 4
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What a call tree has besides functions.
+    """The parts of a call tree besides functions.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Collapsed(Layout):
 
 
 def collapse(contexts: Contexts, detail: Detail) -> Collapsed:
-    """Return the call tree of functions, and of what else `detail` names.
+    """Return the call tree of functions, and of the other parts that `detail` names.
 
     Other contexts become part of the enclosing call path.
     """

@@ -1,7 +1,7 @@
 """Build hook of hatchling that compiles the engine of models for a wheel.
 
-Where there is no C compiler, the build asks for the package ``ziglang``, which contains one. It is
-needed during the build only.
+If a machine has no C compiler, the build asks for the package ``ziglang``, which contains one. Only
+the build needs it.
 
 See docs/explanation/architecture.md, 'The engine in C'.
 """
@@ -55,12 +55,12 @@ _PROCESSOR_OF_ZIG = {
 _ZIG = "ziglang[or-install-a-C-compiler]>=0.13"
 """Requirement of a build without a C compiler.
 
-There is no such extra. Installers ignore it, and quote it if they do not find the package.
+The package has no such extra. Installers ignore it, and quote it if they do not find the package.
 """
 
 
 class CompiledHook(BuildHookInterface[Any]):
-    """Hook that adds the compiled libraries to a wheel, beside their sources."""
+    """Hook that adds the compiled libraries to a wheel."""
 
     PLUGIN_NAME = "custom"
 
@@ -86,7 +86,7 @@ class CompiledHook(BuildHookInterface[Any]):
 
 
 def _own_compiler() -> list[str]:
-    """Return the command of the compiler that ``$CC`` names, or ``cc``; [] if there is none."""
+    """Return the command of the compiler that ``$CC`` names, or ``cc``; [] if neither exists."""
     named = shlex.split(os.environ.get("CC", ""))
     return named or ["cc"] * (shutil.which("cc") is not None)
 
