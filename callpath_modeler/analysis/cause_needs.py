@@ -13,8 +13,8 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.data_quality import wrapped_from
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.predict import predicted_values
-from callpath_modeler.analysis.run_time import ImbalanceSources
-from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.analysis.spent_delays import SpentDelays
+from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
 from callpath_modeler.modeling.distributions import normal_quantile
@@ -27,8 +27,6 @@ from callpath_modeler.modeling.mixture.scaled_rows import (
     repetition_stats,
     row_spread,
 )
-from callpath_modeler.profile.call_class import CallClass
-from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 
@@ -42,20 +40,11 @@ _FAR = 1024.0
 _CHUNK = 65_536
 """Number of call paths whose repetitions are in memory together."""
 
-_SMALL_SOURCE, _SMALL_WAIT = 1e-3, 1e-4
-"""Parts of all delays, and of all waiting, below which a call path is left out."""
 _MOSTLY = 0.5
 """Part of the waiting that computation has to cause before it is named."""
-_SPENT_HERE = 0.3
-"""Part of a delay that an operation has to spend before its computation is named there."""
-_ROUNDING = 1e-9
-"""Part of all delays below which a rest is only rounding."""
 
 _POOLS: WeakKeyDictionary[Fitted, Pool] = WeakKeyDictionary()
 """Noise of repetitions by models: a browser asks for one call path after the other."""
-
-_SPENT: WeakKeyDictionary[Fitted, _SpentDelays] = WeakKeyDictionary()
-"""Delays by models: a table asks for one block of call paths after the other."""
 
 
 class Amounts(Struct, frozen=True, eq=False):
@@ -328,7 +317,7 @@ def _over_processes(
     if known is None or line.reduction not in {Reduction.MAX, Reduction.MEAN, Reduction.SUM}:
         nothing = np.full((len(rows), len(fitted.points)), np.nan)
         return nothing, nothing, nothing, nothing[:, 0]
-    _, ratio, error, scatter = _cube(fitted, known[rows].astype(np.float64))
+    _, ratio, error, scatter = cube_of(fitted, known[rows].astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = error / ratio
     mean, largest = (by_point(fitted, each) for each in line.means_and_maxima(name, rows))
@@ -418,9 +407,7 @@ def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
 def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | None, IntArray]:
     """Return the delays by computation that call paths wait for, and the computation."""
     source = np.full(len(rows), -1, np.intp)
-    if fitted not in _SPENT:
-        _SPENT[fitted] = _SpentDelays.of(fitted)
-    spent = _SPENT[fitted]
+    spent = SpentDelays.of(fitted)
     place = np.searchsorted(spent.rows, rows)
     known = place < len(spent.rows)
     known[known] = spent.rows[place[known]] == rows[known]
@@ -428,7 +415,7 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     if not len(waiting):
         return None, source
     source[waiting] = spent.source[place[waiting]]
-    cube, _, scatter, _ = _cube(fitted, spent.delay[place[waiting]])
+    cube, _, scatter, _ = cube_of(fitted, spent.delay[place[waiting]])
     found, _ = amounts_at(fitted, cube, target)
     values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
     values[waiting], error[waiting] = found.values, found.error
@@ -437,120 +424,7 @@ def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | No
     return Amounts(values, error, of_points), source
 
 
-class _SpentDelays(Struct, frozen=True, eq=False):
-    """Call paths that wait, and the delays by computation that they wait for.
-
-    The slowest process computes longer than the mean by a delay. Each delay is spent once. First,
-    operations below the same caller spend it: those after the computation in the order of the call
-    tree, then those before it, because callers may be loops. Each spends at most its own time. Then
-    operations below the next caller spend the rest, and so on.
-
-    Attributes
-    ----------
-    rows : [m] call paths that wait, ascending
-    delay : [m, runs] delays that they spend
-    source : [m] computation that causes most of the waiting at the largest scale; -1 = none does
-    """
-
-    rows: IntArray
-    delay: FloatArray
-    source: IntArray
-
-    @classmethod
-    def of(cls, fitted: Fitted) -> _SpentDelays:
-        """Return the delays of all call paths of models; none where they are not known."""
-        line, name, sources = fitted.line, fitted.metric.name, ImbalanceSources.of(fitted)
-        none = np.empty(0, np.intp)
-        if sources is None:
-            return cls(none, np.empty((0, len(line.runs))), none)
-        tree = fitted.experiment.tree
-        # Only computation with imbalance at the largest scale makes others wait.
-        late = np.flatnonzero(sources.above > _SMALL_SOURCE * sources.upto[-1])
-        mean, largest = line.means_and_maxima(name, late)
-        # A difference that is not known adds nothing.
-        unspent = np.fmax(largest - mean, 0.0)
-        classes = [region.call_class for region in tree.regions]
-        # The start and the end of MPI wait for whatever collective operations did not.
-        waits = np.array([each.waits and each is not CallClass.MANAGEMENT for each in classes])
-        wait = np.where(waits[tree.region], np.nan_to_num(sources.mean), 0.0)
-        rows = np.flatnonzero(wait > _SMALL_WAIT * wait.sum())
-        room = np.nan_to_num(line.means_and_maxima(name, rows)[0])
-        at_largest = line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
-        whole = unspent[:, at_largest].mean(axis=1)
-        spent = _spent(tree, late, unspent, rows, room, at_largest)
-        source = np.full(len(rows), -1, np.intp)
-        for k, parts in enumerate(spent.of_largest):
-            most = int(np.argmax(parts)) if parts.any() else -1
-            if most >= 0 and parts[most] >= max(_MOSTLY * wait[rows[k]], _SPENT_HERE * whole[most]):
-                source[k] = late[most]
-        return cls(rows, spent.delay, source)
-
-
-class _Spent(Struct, frozen=True, eq=False):
-    """Delays [m, runs] that m operations spend, and at the largest scale [m, n] by computation."""
-
-    delay: FloatArray
-    of_largest: FloatArray
-
-
-def _spent(
-    tree: CallTree,
-    late: IntArray,
-    delays: FloatArray,
-    waiting: IntArray,
-    times: FloatArray,
-    at_largest: BoolArray,
-) -> _Spent:
-    """Return the delays that operations spend.
-
-    Parameters
-    ----------
-    tree : the call paths
-    late : [n] computation, ascending
-    delays : [n, runs] their delays
-    waiting : [m] operations, ascending
-    times : [m, runs] the most that each spends
-    at_largest : [runs] whether a run has the largest scale
-    """
-    unspent, room, total = delays.copy(), times.copy(), delays.sum(axis=0)
-    found = _Spent(np.zeros_like(times), np.zeros((len(waiting), len(late))))
-    for caller in _callers(tree, late):
-        ends = [caller, int(tree.end[caller])]
-        (first, last), (begin, stop) = (np.searchsorted(each, ends) for each in (late, waiting))
-        # Below most callers, everything was spent below an inner one.
-        rest = np.minimum(unspent[first:last].sum(axis=0), room[begin:stop].sum(axis=0))
-        if not (rest > _ROUNDING * total).any():
-            continue
-        for goes_round in (False, True):
-            for k in (begin + np.flatnonzero(room[begin:stop].any(axis=1))).tolist():
-                which = _latest_first(first, np.searchsorted(late, waiting[k]), last, goes_round)
-                offered = unspent[which]
-                taken = np.clip(room[k] - (offered.cumsum(axis=0) - offered), 0.0, offered)
-                unspent[which] -= taken
-                room[k] = np.maximum(room[k] - taken.sum(axis=0), 0.0)
-                found.delay[k] += taken.sum(axis=0)
-                found.of_largest[k, which] += taken[:, at_largest].mean(axis=1)
-    return found
-
-
-def _callers(tree: CallTree, rows: IntArray) -> list[int]:
-    """Return call paths and all of their callers, the inner ones first."""
-    found: set[int] = set()
-    for row in rows.tolist():
-        caller = row
-        while caller != ROOT and caller not in found:
-            found.add(caller)
-            caller = int(tree.parent[caller])
-    return sorted(found, reverse=True)
-
-
-def _latest_first(first: int, at: int, last: int, goes_round: bool) -> IntArray:
-    """Return the places from `first` to `last`, from `at` backwards, and round if asked."""
-    before = np.arange(first, at)[::-1]
-    return np.append(before, np.arange(at, last)[::-1]) if goes_round else before
-
-
-def _cube(
+def cube_of(
     fitted: Fitted, values: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return values [n, runs] by point, their means and errors, and the scatter of one run.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
-from callpath_modeler.analysis.cause_needs import _SpentDelays
+from callpath_modeler.analysis.spent_delays import SpentDelays
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.studies import pipeline
@@ -23,7 +23,7 @@ def spent(means, ratios):
     for path, ratio in ratios.items():
         uneven[find_one(tree, path)] = ratio
     columns = {"time": replace(column, imbalance=uneven)}
-    found = _SpentDelays.of(pipeline.fit(replace(made, columns=columns, reduction=Reduction.MEAN)))
+    found = SpentDelays.of(pipeline.fit(replace(made, columns=columns, reduction=Reduction.MEAN)))
     named = [tree.name(row) if row >= 0 else "" for row in found.source.tolist()]
     told = zip(found.rows.tolist(), found.delay[:, -1].tolist(), named, strict=True)
     return {tree.name(row): (pytest.approx(delay), name) for row, delay, name in told}
