@@ -213,6 +213,12 @@ class Fitted(HtmlReprMixin):
         return CallPathModel(self, find_one(self.experiment.tree, callpath))
 
     @cached_property
+    def waits(self) -> BoolArray:
+        """Return which call paths may wait for other processes, [call paths]."""
+        tree = self.experiment.tree
+        return np.array([region.call_class.waits for region in tree.regions], bool)[tree.region]
+
+    @cached_property
     def modelled(self) -> BoolArray:
         """Return which call paths have predictions, [call paths].
 

@@ -497,6 +497,20 @@ def with_rows_from(models: Models, others: Models, rows: BoolArray) -> Models:
     return replace(ours, **columns)
 
 
+def rows_replaced(models: Models, others: Models, rows: IntArray) -> Models:
+    """Return `models` with the rows of `others` at the places `rows` [m].
+
+    Both are of the mixture method, over the same points, with as many terms and alternatives.
+    """
+    ours, theirs = _alike(models, others, models.points)
+    columns: dict[str, Any] = {}
+    for name in column_names():
+        column = getattr(ours, name).copy()
+        column[rows] = getattr(theirs, name)
+        columns[name] = column
+    return replace(ours, **columns)
+
+
 def with_alternatives(models: Models, others: Models, share: FloatArray) -> Models:
     """Return `models` with the hypotheses of `others` among the alternatives.
 

@@ -23,7 +23,11 @@ from callpath_modeler.arrays import BoolArray, FloatArray, Int16Array, Int64Arra
 from callpath_modeler.modeling.constants.evidence import UNDECIDED
 from callpath_modeler.modeling.constants.hypotheses import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
-from callpath_modeler.modeling.constants.outcome import STEADY_DRIFT
+from callpath_modeler.modeling.constants.outcome import (
+    LEAST_WAITING,
+    STEADY_DRIFT,
+    WAITING_DRIFT,
+)
 from callpath_modeler.modeling.distributions import Mixture, Prediction
 from callpath_modeler.modeling.growth import Growth
 from callpath_modeler.modeling.model_columns import (
@@ -256,6 +260,11 @@ class Models(ModelColumns):
     def steadied(self) -> Self:
         """Return the models as those of run times, whose deviations grow less beyond the points."""
         return replace(self, drift=self.drift * STEADY_DRIFT / (self.drift + STEADY_DRIFT))
+
+    def waiting(self, rows: BoolArray) -> Self:
+        """Return the models in which the marked rows [n] wait, so that they deviate more beyond."""
+        some = rows & (self.spread > LEAST_WAITING)
+        return replace(self, drift=np.where(some, self.drift + WAITING_DRIFT, self.drift))
 
     def doubtful(self) -> BoolArray:
         """Return whether a model is unreliable, [n]: outside the class, or noisy."""

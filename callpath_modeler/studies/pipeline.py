@@ -21,6 +21,7 @@ from callpath_modeler.analysis.data_quality import (
     findings_of_parameters,
     repetition_findings,
 )
+from callpath_modeler.analysis.waiting import with_waiting
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import (
     CONFIDENCE,
@@ -162,7 +163,7 @@ def fit(
         )
     found = _fitted(experiment, chosen, options, points, models, centres, settings)
     run_time = _run_time(experiment, chosen, options, points, priors, settings)
-    return replace(found, findings=findings, run_time=run_time)
+    return with_waiting(replace(found, findings=findings, run_time=run_time))
 
 
 def _run_time(

@@ -263,3 +263,43 @@ VERDICT_CHUNK = 256
 
 Unit: rows. Evidence: by convention.
 """
+
+NEAR, NEARER = 0.1, 0.02
+"""Distance from a sum of parts up to which a model stands for it, and the simplest does.
+
+Unit: root mean square of the relative difference. Evidence: by convention.
+"""
+
+FAR_AWAY = 2.0**20
+"""Scale at which a model of a sum of parts must not be negative, in units of its largest one.
+
+Unit: ratio. Evidence: by convention.
+"""
+
+BARELY = 1e-6
+"""Error of a coefficient whose error is counted elsewhere.
+
+Unit: the largest value of a row. Evidence: by convention.
+"""
+
+OF_OWN_LAW = 0.1
+"""Probability that a row whose parts are known follows the law of its own values instead.
+
+Unit: probability. Evidence: measured, waiting on simulated clusters.
+"""
+
+WAITING_DRIFT = 0.1
+"""Growth of the variance of what waits, per doubling beyond the points, besides the measured one.
+
+Waiting has causes that a profile does not show. On simulated clusters, bands hold 92 % of what MPI
+calls take at two to four times the largest scale (84 % with half of it), and 95 % at the next scale
+of series that were measured (92 % without).
+
+Unit: variance of logarithms per doubling. Evidence: measured, MPI calls at kept scales.
+"""
+
+LEAST_WAITING = 0.005
+"""Deviation about a model up to which what waits follows an exact law.
+
+Unit: ratio. Evidence: by convention.
+"""
