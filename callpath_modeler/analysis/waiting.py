@@ -152,7 +152,7 @@ def parts_of(fitted: Fitted, spent: SpentDelays, which: IntArray, scales: FloatA
     used = np.flatnonzero((spent.share[which] > 0).any(axis=0))
     share = spent.share[which][:, used]
     late, of_late = delays_at(fitted, spent, used, scales)
-    rest = _predicted(fitted, np.maximum(spent.time - spent.delay, 0.0)[which], scales)
+    rest = predicted_runs(fitted, np.maximum(spent.time - spent.delay, 0.0)[which], scales)
     delay, value = share @ late, np.nan_to_num(rest.value)
     whole = np.maximum(delay + value, np.finfo(float).tiny)
     variance = (share**2 @ (late**2 * of_late) + value**2 * _variance(rest)) / whole**2
@@ -175,7 +175,7 @@ def delays_at(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(mean > 0, largest / mean, np.nan)
     of_mean, of_largest, of_late, of_ratio = (
-        _predicted(fitted, each, scales) for each in (mean, largest, late, ratio)
+        predicted_runs(fitted, each, scales) for each in (mean, largest, late, ratio)
     )
     beyond, above = of_largest.value - of_mean.value, of_ratio.value - 1.0
     opinions = np.array([of_late.value, beyond, of_mean.value * above])
@@ -199,7 +199,7 @@ def delays_at(
     return np.exp(middle), between + np.minimum(within, _UNKNOWN**2)
 
 
-def _predicted(fitted: Fitted, runs: FloatArray, scales: FloatArray) -> Prediction:
+def predicted_runs(fitted: Fitted, runs: FloatArray, scales: FloatArray) -> Prediction:
     """Return predictions of quantities [n, runs] at scales, each [n, S]."""
     of_run = fitted.line.settings([fitted.parameter])[:, 0]
     places = [np.flatnonzero(of_run == point) for point in fitted.points]

@@ -24,8 +24,8 @@ from callpath_modeler.modeling.constants.evidence import UNDECIDED
 from callpath_modeler.modeling.constants.hypotheses import FEWEST_BEFORE, FEWEST_BEYOND, MOST_OFF
 from callpath_modeler.modeling.constants.limits import ROWS_TOGETHER
 from callpath_modeler.modeling.constants.outcome import (
-    LEAST_WAITING,
     STEADY_DRIFT,
+    STEADY_WAITING,
     WAITING_DRIFT,
 )
 from callpath_modeler.modeling.distributions import Mixture, Prediction
@@ -263,8 +263,9 @@ class Models(ModelColumns):
 
     def waiting(self, rows: BoolArray) -> Self:
         """Return the models in which the marked rows [n] wait, so that they deviate more beyond."""
-        some = rows & (self.spread > LEAST_WAITING)
-        return replace(self, drift=np.where(some, self.drift + WAITING_DRIFT, self.drift))
+        spread = np.where(rows, np.nan_to_num(self.spread), 0.0)
+        more = WAITING_DRIFT * spread**2 / (spread**2 + STEADY_WAITING**2)
+        return replace(self, drift=self.drift + more)
 
     def doubtful(self) -> BoolArray:
         """Return whether a model is unreliable, [n]: outside the class, or noisy."""

@@ -20,7 +20,7 @@ from callpath_modeler.studies.study import Study
 from synthetic import experiment
 from two_sides import LAWS, P, changed, runs
 
-SLOWER = changed(main__halo__MPI_Send=0.2 * P, main__solve=3.0 + 0 * P)
+SLOWER = changed(main__halo__MPI_Send=0.2 * P, main__solve=0.05 + 0 * P)
 SLOWER = {path: law for path, law in SLOWER.items() if path != "main/io"}
 SLOWER |= {"main/output": 0.4 + 0 * P, "main/output/MPI_File_write": 0.05 * P}
 OLD = {"main": 1.0, "main/solve": 4.0, "main/solve/MPI_Wait": 0.5, "main/io": 0.4}

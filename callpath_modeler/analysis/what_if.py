@@ -1,0 +1,259 @@
+"""What a run gains if a cause is removed or changed, waiting included.
+
+A call path costs the run what its slowest process computes, because the others wait for it: not the
+mean. So its gain is the time of the slowest process at the target, by a model of the maxima. A call
+path that waits would gain only what it does not wait: the delays would be waited for elsewhere.
+Computation between messages is different. What the receiver waits for may hide a part of it, and in
+a pipeline each process waits for all before it. So such gains have wide bands. See
+docs/explanation/requirements.md, 'What a change gains'.
+
+Imbalance that is removed gains the delay of the slowest process. Another delay may hide all of it,
+and a process that is slowest in one call and not in the next makes it larger than the sums of the
+profile tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.spent_delays import SpentDelays
+from callpath_modeler.analysis.uncertain import Band, Total
+from callpath_modeler.analysis.waiting import delays_at, predicted_runs
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
+from callpath_modeler.errors import UsageError
+from callpath_modeler.fitted import Fitted
+from callpath_modeler.profile.call_class import CallClass
+from callpath_modeler.profile.calltree import ROOT
+from callpath_modeler.profile.pattern import match, unmatched
+from callpath_modeler.units import decimal_of
+
+_MESSAGES = frozenset({CallClass.POINT_TO_POINT, CallClass.WAIT, CallClass.ONE_SIDED})
+"""Classes of calls that wait for some processes, but not for all."""
+_HIDDEN = 2.0
+"""How many times smaller a gain may be that is waited for in messages."""
+_DEPTH = 0.25
+"""Power of the number of processes by which a pipeline may multiply a gain.
+
+Work in wave fronts over 16, 64 and 256 simulated processes gains 1.4, 2.0 and 3.1 times the time of
+its slowest process (SimGrid).
+"""
+_CHANGING = 4.0
+"""How many times larger the gain of balance may be than the delay that sums over the run show."""
+_NONE = 0.1
+"""Part of this delay that balance may cost, where another delay hides it."""
+_FORM = re.compile(r"(.+?)\s+(time|imbalance)\s*([*/=])\s*(\S+)\s*")
+
+
+class Change(Struct, frozen=True):
+    """A cause that is changed.
+
+    Attributes
+    ----------
+    text : as the user wrote it
+    pattern : call paths
+    is_balance : True if the imbalance is changed, not the time
+    value : the imbalance, or the factor of the time
+    """
+
+    text: str
+    pattern: str
+    is_balance: bool
+    value: float
+
+
+class WhatIf(Struct, frozen=True, eq=False):
+    """A run at a target after some changes.
+
+    Attributes
+    ----------
+    changes : the changes
+    gain : time of the run that goes away, with its band
+    before, after : time of the run without and with the changes
+    values : [call paths] exclusive values with the changes; NaN = no value
+    """
+
+    changes: tuple[Change, ...]
+    gain: Total
+    before: Total
+    after: Total
+    values: FloatArray
+
+
+def parse_change(text: str) -> Change:
+    """Return a change such as ``main/solve imbalance = 1`` or ``main/io time * 0.5``.
+
+    Raises
+    ------
+    UsageError
+        If the text is no change.
+    """
+    hint = "for example 'main/solve time * 0', 'main/solve time / 2' or 'main/solve imbalance = 1'"
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--what-if {text}: not a change", hint=hint)
+    pattern, quantity, sign, number = found.groups()
+    try:
+        value = decimal_of(number)
+    except ValueError:
+        value = float("nan")
+    is_balance = quantity == "imbalance"
+    if not 0 <= value < np.inf or (sign == "/" and value == 0):
+        raise UsageError(f"--what-if {text}: {number} is no number from 0 on", hint=hint)
+    if is_balance != (sign == "=") or (is_balance and value < 1):
+        allowed = "imbalance = 1 or more" if is_balance else "time * or / a number"
+        raise UsageError(f"--what-if {text}: give {allowed}", hint=hint)
+    return Change(text, pattern, is_balance, 1 / value if sign == "/" else value)
+
+
+def gains_at(fitted: Fitted, target: float, rows: IntArray) -> Band:
+    """Return what a run gains if a call path takes no time, [n]; NaN = not known.
+
+    Parameters
+    ----------
+    fitted : models of a time
+    target : value of the parameter, finite
+    rows : [n] call paths
+    """
+    found = np.full((3, len(rows)), np.nan)
+    line, name = fitted.line, fitted.metric.name
+    waits = fitted.waits[rows]
+    if (
+        fitted.metric.is_time
+        and fitted.metric.additive
+        and line.columns[name].imbalance is not None
+    ):
+        of = np.flatnonzero(~waits & fitted.modelled[rows])
+        _, largest = line.means_and_maxima(name, rows[of])
+        band = predicted_runs(fitted, largest, np.array([target]))
+        between = _between_messages(fitted, rows[of])
+        depth = np.maximum(1.0, target**_DEPTH if fitted.parameter == "p" else 1.0)
+        low = np.where(between, band.low[:, 0] / _HIDDEN, band.low[:, 0])
+        high = np.where(between, band.high[:, 0] * depth, band.high[:, 0])
+        found[:, of] = band.value[:, 0], low, high
+        found[:, waits] = _beside_delays(fitted, target, rows[waits])
+    return Band(*found)
+
+
+def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
+    """Return what call paths that wait take beside the delays of computation, [3, n]."""
+    spent, where = SpentDelays.of(fitted), np.array([target])
+    found = np.full((3, len(rows)), np.nan)
+    known = np.flatnonzero(np.isin(rows, spent.rows))
+    places = np.searchsorted(spent.rows, rows[known])
+    rest = np.maximum(spent.time - spent.delay, 0.0)[places]
+    band = predicted_runs(fitted, rest, where)
+    found[:, known] = band.value[:, 0], band.low[:, 0], band.high[:, 0]
+    return np.asarray(np.maximum(found, 0.0))
+
+
+def _between_messages(fitted: Fitted, rows: IntArray) -> BoolArray:
+    """Return whether the caller of a computation sends messages, but calls nothing collective."""
+    tree = fitted.experiment.tree
+    classes = [region.call_class for region in tree.regions]
+    some, whole = (
+        np.concatenate([[0], np.cumsum(np.array(kinds)[tree.region])])
+        for kinds in (
+            [each in _MESSAGES for each in classes],
+            [each.is_collective for each in classes],
+        )
+    )
+    caller = np.where(tree.parent[rows] == ROOT, rows, tree.parent[rows])
+    # A caller such as main contains everything, and tells nothing.
+    caller = np.where(tree.parent[caller] == ROOT, rows, caller)
+    first, last = caller, tree.end[caller]
+    return np.asarray((some[last] > some[first]) & (whole[last] == whole[first]))
+
+
+def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
+    """Return what a run takes at the target of a ranking after some changes.
+
+    Gains of several changes add up.
+
+    Raises
+    ------
+    UsageError
+        If processes are not known, the target is infinite, or a pattern matches no computation.
+    """
+    fitted, target = ranking.fitted, ranking.target
+    known = fitted.line.columns[fitted.metric.name].imbalance
+    if np.isinf(target) or not (fitted.metric.is_time and fitted.metric.additive) or known is None:
+        raise UsageError(
+            "--what-if: the profiles have no times per process, or the target is infinite",
+            hint="give a finite target, and profiles with values per process",
+        )
+    values = ranking.call_paths[0].value.copy()
+    gain = np.zeros(3)
+    for change in changes:
+        part = _balanced if change.is_balance else _shortened
+        chosen = match(fitted.experiment.tree, change.pattern)
+        if not chosen.any():
+            raise unmatched(fitted.experiment.tree, change.pattern)
+        rows = np.flatnonzero(chosen & ~fitted.waits & fitted.modelled)
+        if not len(rows):
+            raise UsageError(
+                f"--what-if {change.text}: {change.pattern} computes nothing",
+                hint="waiting follows from computation: change what it waits for",
+            )
+        its, saved = part(fitted, target, rows, change)
+        values -= np.minimum(np.nan_to_num(saved), np.nan_to_num(values))
+        middle = gain[0] + its.value.sum()
+        below = np.hypot(gain[0] - gain[1], np.sqrt(((its.value - its.low) ** 2).sum()))
+        above = np.hypot(gain[2] - gain[0], np.sqrt(((its.high - its.value) ** 2).sum()))
+        gain = np.array([middle, max(middle - below, 0.0) if middle > 0 else middle - below,
+                         middle + above])  # fmt: skip
+    before = ranking.program_total
+    after = max(before[0] - gain[0], 0.0)
+    low = max(after - float(np.hypot(before[0] - before[1], gain[2] - gain[0])), 0.0)
+    high = after + float(np.hypot(before[2] - before[0], gain[0] - gain[1]))
+    middle, least, most = gain.tolist()
+    return WhatIf(tuple(changes), (middle, least, most), before, (after, low, high), values)
+
+
+def _shortened(
+    fitted: Fitted, target: float, rows: IntArray, change: Change
+) -> tuple[Band, FloatArray]:
+    """Return the gain [n] of computation by a factor, and what call paths save, [call paths]."""
+    less = 1.0 - change.value
+    band = gains_at(fitted, target, rows)
+    ends = np.sort([less * band.low, less * band.high], axis=0)
+    saved = _waited_less(fitted, target, rows, np.full(len(rows), less))
+    saved[rows] += less * fitted.models.take(rows).values(np.array([target]))[:, 0]
+    return Band(less * band.value, ends[0], ends[1]), saved
+
+
+def _balanced(
+    fitted: Fitted, target: float, rows: IntArray, change: Change
+) -> tuple[Band, FloatArray]:
+    """Return the gain [n] of a smaller imbalance, and what call paths save, [call paths]."""
+    spent = SpentDelays.of(fitted)
+    scales = np.append(fitted.points[fitted.points < target], target)
+    gain, part = np.zeros((3, len(rows))), np.zeros(len(rows))
+    late = np.flatnonzero(np.isin(rows, spent.late))
+    if len(late):
+        places = np.searchsorted(spent.late, rows[late])
+        value, variance = (each[:, -1] for each in delays_at(fitted, spent, places, scales))
+        mean = fitted.models.take(rows[late]).values(np.array([target]))[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part[late] = np.clip(1 - mean * (change.value - 1) / value, 0.0, 1.0)
+        wide = np.exp(1.96 * np.sqrt(variance))
+        gain[0, late] = part[late] * value
+        gain[1, late] = -_NONE * part[late] * value
+        gain[2, late] = part[late] * value * np.maximum(wide, _CHANGING)
+    return Band(*gain), _waited_less(fitted, target, rows, part)
+
+
+def _waited_less(fitted: Fitted, target: float, rows: IntArray, part: FloatArray) -> FloatArray:
+    """Return what waiting becomes shorter by if parts [n] of delays go, [call paths]."""
+    spent, saved = SpentDelays.of(fitted), np.zeros(len(fitted.experiment.tree))
+    late = np.flatnonzero(np.isin(spent.late, rows))
+    if len(late):
+        scales = np.append(fitted.points[fitted.points < target], target)
+        value, _ = delays_at(fitted, spent, late, scales)
+        of_row = part[np.searchsorted(rows, spent.late[late])]
+        saved[spent.rows] = spent.share[:, late] @ (of_row * value[:, -1])
+    return saved
