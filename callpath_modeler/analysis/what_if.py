@@ -152,7 +152,7 @@ def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
 
 
 def _between_messages(fitted: Fitted, rows: IntArray) -> BoolArray:
-    """Return whether the caller of a computation sends messages, but calls nothing collective."""
+    """Return whether a computation or its caller sends messages, and calls nothing collective."""
     tree = fitted.experiment.tree
     classes = [region.call_class for region in tree.regions]
     some, whole = (
@@ -163,10 +163,12 @@ def _between_messages(fitted: Fitted, rows: IntArray) -> BoolArray:
         )
     )
     caller = np.where(tree.parent[rows] == ROOT, rows, tree.parent[rows])
-    # A caller such as main contains everything, and tells nothing.
-    caller = np.where(tree.parent[caller] == ROOT, rows, caller)
-    first, last = caller, tree.end[caller]
-    return np.asarray((some[last] > some[first]) & (whole[last] == whole[first]))
+    # A caller such as main calls something collective.
+    found = np.zeros(len(rows), bool)
+    for first in (rows, caller):
+        last = tree.end[first]
+        found |= (some[last] > some[first]) & (whole[last] == whole[first])
+    return found
 
 
 def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
@@ -204,8 +206,7 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
         middle = gain[0] + its.value.sum()
         below = np.hypot(gain[0] - gain[1], np.sqrt(((its.value - its.low) ** 2).sum()))
         above = np.hypot(gain[2] - gain[0], np.sqrt(((its.high - its.value) ** 2).sum()))
-        gain = np.array([middle, max(middle - below, 0.0) if middle > 0 else middle - below,
-                         middle + above])  # fmt: skip
+        gain = np.array([middle, middle - below, middle + above])
     before = ranking.program_total
     after = max(before[0] - gain[0], 0.0)
     low = max(after - float(np.hypot(before[0] - before[1], gain[2] - gain[0])), 0.0)

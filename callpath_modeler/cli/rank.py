@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from callpath_modeler.analysis.answer import Ranking
+    from callpath_modeler.analysis.what_if import Change, WhatIf
     from callpath_modeler.arrays import IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.report.table_formats import Table
@@ -62,6 +63,15 @@ values, the confidence interval replaces the band.
 A prediction has at most two marks outside the model class, and from 16 times
 the largest run on. It has at most three marks if no run was repeated.
 """
+
+
+def _changes(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> Sequence[Change]:
+    """Return the changes of a command line; a wrong one is refused before reading."""
+    if not texts:
+        return ()
+    from callpath_modeler.analysis.what_if import parse_change
+
+    return [parse_change(text) for text in texts]
 
 
 @click.command("rank", cls=Configured)
@@ -92,6 +102,16 @@ the largest run on. It has at most three marks if no run was repeated.
     type=A_FILE,
     callback=one_with_standard_input,
 )
+@call_option(
+    "--what-if CHANGE",
+    "Change a cause, e.g. 'main/solve time * 0.5' or 'main/solve imbalance = 1', and show what "
+    "the run takes at the target. May be given several times.",
+    field="changes",
+    multiple=True,
+    callback=_changes,
+    example='"main/solve imbalance = 1"',
+)
+@output_option("--gain", "Show what the run gains without each call path, waiting for it included.")
 @history_options
 @target_options
 @study_options
@@ -106,6 +126,8 @@ def command(
     table: OutputRequest,
     explain_trust: bool,
     verify: Path | None,
+    changes: Sequence[Change],
+    gain: bool,
     history: HistoryRequest,
     question: Question,
     study: Study,
@@ -124,7 +146,6 @@ def command(
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
-    form = table.form
     _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
     question = replace(question, by=by, has_verdicts=True, further=None)
     verdicts = verdict_file(click.get_current_context())
@@ -146,6 +167,7 @@ def command(
         value: None if verify is None else study.verification(ranking, verify)
         for value, (ranking, _) in groups.items()
     }
+    changed = {value: _changed(ranking, changes) for value, (ranking, _) in groups.items()}
     checks = {value: check_ranking(ranking, verdicts) for value, (ranking, _) in groups.items()}
     chosen = {value: _chosen(ranking, select) for value, (ranking, _) in groups.items()}
     findings, notes = _findings(group_by, groups), Notes.FULL
@@ -159,10 +181,12 @@ def command(
             checks[value],
             verified[value],
             correction.sentence,
+            changed[value],
+            gain,
         )
         for value, (ranking, _) in groups.items()
     }
-    if form == "table":
+    if table.form == "table":
         without, where = ("--where",) if group_by else (), study.load_options.where
         again = invocation_of(click.get_current_context(), without=without)
 
@@ -196,6 +220,8 @@ def command(
             else ranking_table(
                 *(ranking, chosen[value][: table.top], own, checks[value], verified[value]),
                 calibration=correction.calibration,
+                changed=changed[value],
+                gains=gain,
             )
             for value, (ranking, own) in groups.items()
         }
@@ -229,6 +255,15 @@ def _ranking(study: Study, question: Question, group_by: str | None, value: str)
         if group_by is None:
             raise
         raise type(error)(f"{group_by}={value}: {error.message}", hint=error.hint) from error
+
+
+def _changed(ranking: Ranking, changes: Sequence[Change]) -> WhatIf | None:
+    """Return the run after changes; None = no changes."""
+    if not changes:
+        return None
+    from callpath_modeler.analysis.what_if import what_if
+
+    return what_if(ranking, changes)
 
 
 def _refuse_with_groups(group_by: str | None, given: Mapping[str, Path | None]) -> None:

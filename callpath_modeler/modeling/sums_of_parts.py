@@ -3,6 +3,8 @@
 A sum of two models has up to four terms, and a product of two has others. The model with two terms
 that is nearest to such a sum, from the smallest scale to far beyond the largest, predicts the same
 within a few percent, and is a model as any other.
+
+See docs/explanation/requirements.md, 'Waiting is predicted from what delays it'.
 """
 
 from __future__ import annotations

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.node_values import NodeValues
     from callpath_modeler.analysis.verification import Verification
+    from callpath_modeler.analysis.what_if import WhatIf
 
 
 @dataclass(frozen=True, eq=False)
@@ -588,10 +589,61 @@ def verification_columns(found: Verification) -> tuple[Column[RankedRows], ...]:
     )
 
 
-def further_columns(check: Check | None, verified: Verification | None) -> list[Column[RankedRows]]:
-    """Return the columns of expectations and of measurements at the target, if there are any."""
-    verdicts = () if check is None else verdict_columns(check)
-    return [*verdicts, *(() if verified is None else verification_columns(verified))]
+def gain_columns() -> tuple[Column[RankedRows], ...]:
+    """Return what the run gains without each call path, with the band."""
+
+    def gains(rows: RankedRows, end: str = "value") -> FloatArray:
+        # Most rankings are without gains.
+        from callpath_modeler.analysis.what_if import gains_at
+
+        band = gains_at(rows.ranking.fitted, rows.ranking.target, rows.rows)
+        return rows.of_ranked(getattr(band, end))
+
+    return (
+        Column(
+            "gain",
+            gains,
+            "gain",
+            unit=unit,
+            place=7,
+            help="[time of the run](../explanation/requirements.md#what-a-change-gains) that goes "
+            "away without the call path, waiting for it included",
+        ),
+        *(
+            Column(f"gain_{end}", partial(gains, end=end), unit=unit, help="band of the gain")
+            for end in ("low", "high")
+        ),
+    )
+
+
+def changed_columns(changed: WhatIf) -> tuple[Column[RankedRows], ...]:
+    """Return the values after the changes of a user."""
+    return (
+        Column(
+            "changed",
+            lambda rows: rows.of_ranked(changed.values[rows.rows]),
+            "changed",
+            unit=unit,
+            place=4,
+            help="value at the target after the changes of --what-if, exclusive",
+        ),
+    )
+
+
+def further_columns(
+    check: Check | None,
+    verified: Verification | None,
+    changed: WhatIf | None = None,
+    *,
+    gains: bool = False,
+) -> list[Column[RankedRows]]:
+    """Return the columns of expectations, measurements, changes and gains, if these are asked."""
+    return [
+        *(() if check is None else verdict_columns(check)),
+        *(() if verified is None else verification_columns(verified)),
+        *(() if changed is None else changed_columns(changed)),
+        *(gain_columns() if gains else ()),
+    ]
 
 
 def holds_text(holds: bool | None) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.run_time import RunTime
     from callpath_modeler.analysis.scales import ScalingOptimum
     from callpath_modeler.analysis.verification import BandCalibration, Verification
+    from callpath_modeler.analysis.what_if import WhatIf
     from callpath_modeler.diagnostics import Finding
 
 
@@ -76,6 +77,9 @@ def ranking_table(
     check: Check | None = None,
     verified: Verification | None = None,
     calibration: BandCalibration | None = None,
+    changed: WhatIf | None = None,
+    *,
+    gains: bool = False,
 ) -> Table:
     """Return a ranking as a table: ranked call paths, worst first, then those without a value.
 
@@ -87,6 +91,8 @@ def ranking_table(
     check : results of expectations about the same models; None = no expectations
     verified : measurements at the target, which become columns; None = none
     calibration : earlier predictions that corrected the bands, for JSON; None = none
+    changed : the run after changes, which become a column; None = none
+    gains : columns with what the run gains without each call path
 
     Returns
     -------
@@ -106,7 +112,7 @@ def ranking_table(
     check_type(check, (Check, NoneType), "check")
     check_type(verified, (Verification, NoneType), "verified")
     rows = all_rows(ranking) if rows is None else ranking.fitted.experiment.tree.chosen(rows)
-    after = [*AFTER_PAIRS, *further_columns(check, verified)]
+    after = [*AFTER_PAIRS, *further_columns(check, verified, changed, gains=gains)]
 
     # The order of the rows is not that of the store: each block would read alternatives anew.
     growths = ranking.fitted.models.all_growth_ends() if len(rows) > BLOCK else None
@@ -132,10 +138,28 @@ def ranking_table(
         header["expectations"] = verdict_header(check)
     if verified is not None:
         header["verification"] = verification_header(verified)
+    if changed is not None:
+        header["what_if"] = what_if_header(changed)
     if calibration is not None:
         header["calibration"] = calibration_header(calibration)
     units = file_units((*BEFORE_PAIRS, *after), RankedRows.of(ranking, rows[:0]))
     return Table(RowColumns(rows, cells), units, header)
+
+
+def what_if_header(changed: WhatIf) -> dict[str, object]:
+    """Return the JSON fields of a run after changes, in the unit of the metric."""
+    ends = ("value", "low", "high")
+    return {
+        "changes": [change.text for change in changed.changes],
+        **{
+            name: dict(zip(ends, told, strict=True))
+            for name, told in (
+                ("gain", changed.gain),
+                ("before", changed.before),
+                ("after", changed.after),
+            )
+        },
+    }
 
 
 def answer_header(

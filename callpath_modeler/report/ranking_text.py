@@ -14,6 +14,7 @@ from rich.text import Text
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.excess_work import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
+from callpath_modeler.analysis.uncertain import Total
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import shell_words
@@ -63,6 +64,7 @@ from callpath_modeler.report.table_formats import (
 )
 from callpath_modeler.units import (
     counted,
+    interval,
     parameter_value,
     percent,
     quantity,
@@ -73,6 +75,7 @@ from callpath_modeler.units import (
 if TYPE_CHECKING:
     from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.verification import Verification
+    from callpath_modeler.analysis.what_if import WhatIf
 
 _START_UP = frozenset(
     {"mpi_init", "mpi_init_thread", "mpi_finalize", "mpi_session_init", "dlopen", "shmem_init",
@@ -99,6 +102,8 @@ class ShownRanking:
     check : results of expectations, which become a column; None = no expectations
     verified : measurements at the target, which become a sentence and columns; None = none
     calibrated : sentence about bands that earlier predictions corrected
+    changed : the run after changes, which becomes a sentence and a column; None = no changes
+    gains : whether a column tells what the run gains without each call path
     """
 
     ranking: Ranking
@@ -106,6 +111,8 @@ class ShownRanking:
     check: Check | None = None
     verified: Verification | None = None
     calibrated: str = ""
+    changed: WhatIf | None = None
+    gains: bool = False
 
     def text(
         self, style: TextStyle, invocation: Invocation = EXPERIMENT, *, complete: bool = True
@@ -128,6 +135,8 @@ class ShownRanking:
         answer = [headline(ranking, style=style), *turning_notes(ranking, style=style)]
         if self.verified is not None:
             answer += verification_sentences(ranking, self.verified, style=style)
+        if self.changed is not None:
+            answer.append(changed_sentence(ranking, self.changed, style=style))
         answer += [self.calibrated] * bool(self.calibrated)
         notes = self._notes(body[0].plain, marks[len(rows) :], invocation)
         notes = notes if complete else notes[-1:]
@@ -163,7 +172,8 @@ class ShownRanking:
     @cached_property
     def columns(self) -> list[Column[RankedRows]]:
         """Columns that text has, from left to right, without those of pairs of scales."""
-        columns = (*BEFORE_PAIRS, *AFTER_PAIRS, *further_columns(self.check, self.verified))
+        further = further_columns(self.check, self.verified, self.changed, gains=self.gains)
+        columns = (*BEFORE_PAIRS, *AFTER_PAIRS, *further)
         return applying(columns, RankedRows.of(self.ranking, self.rows))
 
     def cells(self, rows: IntArray, style: TextStyle) -> dict[str, TextColumn]:
@@ -254,6 +264,19 @@ def context(ranking: Ranking) -> str:
         f"{experiment.reduction.words} · {points_text(fitted)}"
         f"{scaling_text(fitted, why=True)}{left_out(experiment)}"
     )
+
+
+def changed_sentence(ranking: Ranking, changed: WhatIf, *, style: TextStyle) -> str:
+    """Return what a run takes after changes, and what it gains."""
+    unit = ranking.fitted.metric.unit
+
+    def told(total: Total) -> str:
+        value, low, high = total
+        ends = interval(low, high, unit, ascii_only=style.ascii_only)
+        return f"{quantity(value, unit, ascii_only=style.ascii_only)} ({ends})"
+
+    changes = ", ".join(change.text for change in changed.changes)
+    return f"With {changes}: {told(changed.after)}; the gain is {told(changed.gain)}."
 
 
 def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
