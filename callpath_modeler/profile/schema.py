@@ -19,6 +19,17 @@ PROGRAM = "<program>"
 
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
+_OF_GPUS = frozenset({"exposed GPU time", "GPU busy", "GPU idle"})
+"""Times of GPUs that are not sums over their streams."""
+COPIED_BYTES = (
+    "bytes_host_to_device",
+    "bytes_device_to_host",
+    "bytes_within_device",
+    "bytes_peer_to_peer",
+    "bytes_other_copies",
+    "bytes_set",
+)
+"""Bytes that GPUs copied, by direction, and bytes that they set."""
 
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
@@ -132,11 +143,13 @@ class Metric:
 
     @property
     def is_on_gpu_streams(self) -> bool:
-        """True if the values are of GPU streams, not of the threads of processes.
+        """True if the values are of GPUs or their streams, not of the threads of processes.
 
-        GPU streams work while the threads do, so their time is never a part of the run time.
+        GPUs work while the threads do, so their time is never a part of the run time. Bytes of
+        copies are counted by the GPU as well.
         """
-        return self.name.endswith(_ON_GPU_STREAMS)
+        name = self.name
+        return name.endswith(_ON_GPU_STREAMS) or name in _OF_GPUS or name in COPIED_BYTES
 
     @property
     def is_of_all_threads(self) -> bool:

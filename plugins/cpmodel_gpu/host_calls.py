@@ -1,0 +1,240 @@
+"""Call paths and exclusive times of the calls of one host thread, from their intervals.
+
+A call is below another one if its interval is inside the other's. Most calls call nothing, so that
+Python visits only those around others; numpy finds the callers of the rest.
+
+Intervals of one thread may cross, such as ranges of two libraries. Then the one that begins later
+is below the earlier one until this one ends, and continues below the caller of the earlier one. So
+each moment belongs to one call path, and the times of a thread add up to the time that its calls
+cover.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from msgspec import Struct
+
+from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
+
+_MOST_CROSSING = 8
+"""Largest number of open calls with crossing intervals.
+
+Each end of such a call makes new call paths of the calls inside it. A call that crosses in a deeper
+stack ends with its caller.
+"""
+
+
+class ThreadCalls(Struct, frozen=True, eq=False):
+    """The calls of one host thread.
+
+    Attributes
+    ----------
+    start, end : int64 [n] interval of each call, in ns, with ``end >= start``
+    region : int32 [n] number of the region of each call
+    below : int32 [n] call path that calls each call if no interval is around it, such as a recorded
+        call chain; -1 = the program. None = the program calls all of them
+    """
+
+    start: Int64Array
+    end: Int64Array
+    region: Int32Array
+    below: Int32Array | None = None
+
+
+class NestedCalls(Struct, frozen=True, eq=False):
+    """The calls of one host thread on their call paths.
+
+    Attributes
+    ----------
+    path : int32 [n] call path of each call, in the order of the calls
+    time : int64 [call paths] exclusive time of each call path, in ns; 0 for the program
+    visits : int64 [call paths] number of calls
+    crossing : number of calls whose interval crosses the one around it
+    """
+
+    path: Int32Array
+    time: Int64Array
+    visits: Int64Array
+    crossing: int
+
+
+def nested(paths: Paths, calls: ThreadCalls, slack: int = 0) -> NestedCalls:
+    """Return call paths, exclusive times and visits of the calls of one thread.
+
+    Parameters
+    ----------
+    paths : call paths of the profile; new ones are added
+    calls : the calls, in any order
+    slack : largest time in ns by which intervals may overlap because times are rounded. A call that
+        ends so much after its caller ends with it; calls that overlap so little follow each other
+    """
+    order = _order(calls)
+    start, end, region, below = _sorted(calls, order)
+    outer = np.zeros(len(start), np.bool_)
+    np.greater(end[:-1] - slack, start[1:], out=outer[:-1])
+    stack = _Stack(paths, slack)
+    # A call that ends after its caller is known only when the callers are known.
+    outer |= _crossing(_edges(start, end, outer), start, end, outer, slack)
+    outer_rows = np.flatnonzero(outer)
+    for row in np.array_split(outer_rows, max(1, len(outer_rows) >> 16)):
+        stack.add(start[row], end[row], region[row], None if below is None else below[row])
+    stack.close_all()
+    state_time, state_path = stack.states()
+    inner = np.flatnonzero(~outer)
+    path = np.empty(len(start), np.int32)
+    path[outer_rows] = np.concatenate([*stack.found, np.empty(0, np.int32)])
+    callers, spent = _callers(state_time, state_path, start[inner], end[inner])
+    if below is not None:
+        chain = below[inner]
+        callers = np.where((callers == WHOLE_PROGRAM) & (chain >= 0), chain, callers)
+    path[inner] = paths.callees(callers, region[inner])
+    time = _sums(path[inner], spent, len(paths))
+    time += _sums(state_path[:-1], np.diff(state_time), len(paths))
+    time -= _sums(_innermost(state_time, state_path, start[inner]), spent, len(paths))
+    time[WHOLE_PROGRAM] = 0
+    visits = np.bincount(path, minlength=len(paths)).astype(np.int64)
+    if order is not None:
+        unsorted = np.empty_like(path)
+        unsorted[order] = path
+        path = unsorted
+    return NestedCalls(path, time, visits, stack.crossing)
+
+
+def _order(calls: ThreadCalls) -> IntArray | None:
+    """Return the order by start, outer calls first; None = the calls are in this order."""
+    later = np.diff(calls.start)
+    if (later > 0).all() or ((later >= 0) & ((later > 0) | (np.diff(calls.end) <= 0))).all():
+        return None
+    return np.lexsort((-calls.end, calls.start))
+
+
+def _sorted(
+    calls: ThreadCalls, order: IntArray | None
+) -> tuple[Int64Array, Int64Array, Int32Array, Int32Array | None]:
+    if order is None:
+        return calls.start, calls.end, calls.region, calls.below
+    below = None if calls.below is None else calls.below[order]
+    return calls.start[order], calls.end[order], calls.region[order], below
+
+
+def _edges(start: Int64Array, end: Int64Array, outer: BoolArray) -> Int64Array:
+    """Return the times at which calls around others begin and end, ascending."""
+    return np.sort(np.concatenate((start[outer], end[outer])))
+
+
+def _crossing(
+    edges: Int64Array, start: Int64Array, end: Int64Array, outer: BoolArray, slack: int
+) -> BoolArray:
+    """Return which calls without callees end after a call around them, [n]."""
+    after = np.searchsorted(edges, start, side="right")
+    following = np.append(edges, np.iinfo(np.int64).max)[after]
+    return ~outer & (following < end - slack)
+
+
+class _Stack:
+    """The open calls of a thread, of those around others.
+
+    Attributes
+    ----------
+    found : call paths of the calls of each block
+    crossing : number of calls that cross the one around them
+    """
+
+    def __init__(self, paths: Paths, slack: int) -> None:
+        self.found: list[Int32Array] = []
+        self.crossing = 0
+        self._paths, self._slack = paths, slack
+        self._ends: list[int] = []
+        self._regions: list[int] = []
+        self._open: list[int] = []
+        # True while an open call ends after the one around it.
+        self._crosses = False
+        self._times: list[int] = []
+        self._current: list[int] = []
+
+    def add(
+        self, start: Int64Array, end: Int64Array, region: Int32Array, below: Int32Array | None
+    ) -> None:
+        """Add calls in order of their start, outer ones first."""
+        chains = np.full(len(start), -1) if below is None else below
+        found = []
+        ends, paths = self._ends, self._open
+        for begin, stop, name, chain in zip(
+            start.tolist(), end.tolist(), region.tolist(), chains.tolist(), strict=True
+        ):
+            if ends and (self._crosses or ends[-1] - self._slack <= begin):
+                self._close_until(begin)
+            last = stop
+            if ends and stop > ends[-1]:
+                last = self._crossing_end(stop)
+            caller = paths[-1] if paths else max(chain, WHOLE_PROGRAM)
+            path = self._paths.callee(caller, name)
+            ends.append(last)
+            self._regions.append(name)
+            paths.append(path)
+            found.append(path)
+            self._times.append(begin)
+            self._current.append(path)
+        self.found.append(np.array(found, np.int32))
+
+    def close_all(self) -> None:
+        """End all open calls."""
+        self._close_until(np.iinfo(np.int64).max)
+
+    def states(self) -> tuple[Int64Array, Int32Array]:
+        """Return the times of changes, [k], and the innermost open call path after each, [k]."""
+        return np.array(self._times, np.int64), np.array(self._current, np.int32)
+
+    def _crossing_end(self, end: int) -> int:
+        """Return the end of a call that ends after the one around it."""
+        around = self._ends[-1]
+        if end - around <= self._slack:
+            return around
+        self.crossing += 1
+        if len(self._ends) > _MOST_CROSSING:
+            return around
+        self._crosses = True
+        return end
+
+    def _close_until(self, time: int) -> None:
+        ends, paths = self._ends, self._open
+        while ends:
+            first = min(ends) if self._crosses else ends[-1]
+            if first - self._slack > time:
+                break
+            place = len(ends) - 1
+            while ends[place] != first:
+                place -= 1
+            at = min(first, time)
+            caller = paths[place - 1] if place else WHOLE_PROGRAM
+            del ends[place], self._regions[place], paths[place]
+            for k in range(place, len(ends)):
+                caller = paths[k] = self._paths.callee(caller, self._regions[k])
+            if self._crosses:
+                self._crosses = any(b > a for a, b in pairwise(ends))
+            self._times.append(at)
+            self._current.append(caller)
+
+
+def _innermost(times: Int64Array, current: Int32Array, start: Int64Array) -> Int32Array:
+    """Return the innermost open call path at each start, [n]."""
+    state = np.searchsorted(times, start, side="right")
+    return np.append(np.int32(WHOLE_PROGRAM), current)[state]
+
+
+def _callers(
+    times: Int64Array, current: Int32Array, start: Int64Array, end: Int64Array
+) -> tuple[Int32Array, Int64Array]:
+    """Return the caller of each call without callees, and its time up to the end of the caller."""
+    state = np.searchsorted(times, start, side="right")
+    last = np.append(times, np.iinfo(np.int64).max)[state]
+    callers = np.append(np.int32(WHOLE_PROGRAM), current)[state]
+    return callers, np.minimum(end, last) - start
+
+
+def _sums(path: Int32Array, time: Int64Array, paths: int) -> Int64Array:
+    """Return the sum of times on each call path; sums below 2^53 ns = 104 days are exact."""
+    return np.rint(np.bincount(path, time, minlength=paths)).astype(np.int64)
