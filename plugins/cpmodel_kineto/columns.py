@@ -79,10 +79,12 @@ _CATEGORIES = {
 }  # fmt: skip
 _OPEN_ENDED = frozenset("BE")
 _MOST = 2**62
+_JOINED = 1 << 15
+"""Number of calls in a block."""
 
 
 class Calls(Struct):
-    """Calls of host threads, each column [n].
+    """Some calls of host threads, each column [n].
 
     Attributes
     ----------
@@ -98,6 +100,15 @@ class Calls(Struct):
     thread: Int32Array
     category: Int32Array
     link: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Calls]) -> Calls:
+        """Return the calls of several blocks."""
+        columns = ([getattr(block, name) for block in blocks] for name in cls.__struct_fields__)
+        return cls(*map(np.concatenate, columns))
 
 
 class DeviceEvents(Struct):
@@ -147,7 +158,9 @@ class TraceColumns(Struct):
     names : distinct names
     threads : distinct pairs of process and thread, as the file states them
     thread_names : names of threads, by their number in `threads`
-    calls, activities, collectives : the events
+    calls : calls in blocks, in the order of the file; who uses a block may remove it
+    ranges : the calls that are annotated ranges
+    activities, collectives : the other events
     flows : int64 [k, 3] number, thread and time of the end of each flow from launch to activity
     entries : the entries beside the events, as JSON
     is_kineto : whether PyTorch wrote the file
@@ -157,7 +170,8 @@ class TraceColumns(Struct):
     names: Sequence[str]
     threads: Sequence[tuple[str, str]]
     thread_names: dict[int, str]
-    calls: Calls
+    calls: list[Calls]
+    ranges: Calls
     activities: DeviceEvents
     collectives: Collectives
     flows: Int64Array
@@ -222,7 +236,9 @@ class _Gathered:
         self._length = self._events = self._calls_until_now = 0
         self._damaged = self._unpaired = 0
         self._is_kineto = False
-        self._calls: list[tuple[Int64Array | Int32Array, ...]] = []
+        self._calls: list[Calls] = []
+        self._small: list[Calls] = []
+        self._ranges: list[Calls] = []
         self._activities: list[tuple[Int64Array | Int32Array | FloatArray, ...]] = []
         self._collectives: list[tuple[int, int, float]] = []
         self._flows: list[Int64Array] = []
@@ -248,7 +264,8 @@ class _Gathered:
             [str(name) for name in self._names],
             [(_text(pid), _text(tid)) for pid, tid in self._threads],  # type: ignore[misc]
             self._thread_names,
-            Calls(*_joined(self._calls, _OF_CALLS)),
+            self._calls,
+            Calls.joined([*self._ranges, _no_calls()]),
             DeviceEvents(*_joined(self._activities, _OF_ACTIVITIES)),
             Collectives(
                 np.array([each[0] for each in self._collectives], np.int64),
@@ -291,10 +308,25 @@ class _Gathered:
             common = (columns[0], columns[1], name, thread, columns[2])
             if is_call:
                 self._add_collectives(name, args)
-                self._calls.append((*common, _links(args, columns[2])))
-                self._calls_until_now += len(at)
+                self._add_calls(Calls(*common, _links(args, columns[2])))
             else:
                 self._activities.append((*common, *_of_device(args)))
+
+    def _add_calls(self, calls: Calls) -> None:
+        """Add a block of calls; small blocks are joined."""
+        is_range = calls.category == Category.RANGE
+        if is_range.any():
+            columns = (getattr(calls, name)[is_range] for name in calls.__struct_fields__)
+            self._ranges.append(Calls(*columns))
+        self._calls_until_now += len(calls)
+        self._small.append(calls)
+        if sum(map(len, self._small)) > _JOINED:
+            self._join()
+
+    def _join(self) -> None:
+        if self._small:
+            self._calls.append(Calls.joined(self._small))
+            self._small = []
 
     def _add_collectives(self, name: Int32Array, args: list[Arguments | None]) -> None:
         if not self._origins:
@@ -345,13 +377,18 @@ class _Gathered:
         self._unpaired += sum(map(len, open_.values()))
         if found:
             columns = zip(*found, strict=True)
-            self._calls.append(
-                tuple(np.array(c, t) for c, t in zip(columns, _OF_CALLS, strict=True))
+            self._add_calls(
+                Calls(*(np.array(c, t) for c, t in zip(columns, _OF_CALLS, strict=True)))
             )
+        self._join()
 
 
 _OF_CALLS = (np.int64, np.int64, np.int32, np.int32, np.int32, np.int64)
 _OF_ACTIVITIES = (*_OF_CALLS[:5], np.int64, np.int64, np.float64, np.int64)
+
+
+def _no_calls() -> Calls:
+    return Calls(*(np.empty(0, kind) for kind in _OF_CALLS))
 
 
 def _joined(blocks: list[tuple[Any, ...]], types: Sequence[type]) -> list[Any]:
