@@ -198,6 +198,17 @@ _COLLECTIVES = {
     "exscan": CallClass.SCAN,
     "barrier": CallClass.BARRIER,
 }
+_TRAINING = re.compile(
+    r"(?:wait for )?(?:(?:[nrmxh]|one)?ccl|gloo|mpi|ucc|c10d)::?_?(?P<name>[a-z]\w*?)(?:_base)?_*"
+)
+"""Collective operations of PyTorch: ``nccl:all_reduce``, ``c10d::allgather_``, and waits."""
+_OF_TRAINING = {
+    "coalesced": CallClass.COLLECTIVE,
+    "recv_any_source": CallClass.POINT_TO_POINT,
+    **dict.fromkeys(("send", "recv", "isend", "irecv"), CallClass.POINT_TO_POINT),
+    "broadcast": CallClass.BROADCAST,
+}
+_ENDS_OF_TRAINING = ("coalesced", "into_tensor", "tensor", "base")
 _MESSAGES = re.compile(
     r"(?:(?:p|i)?[bsr]?send|p?i?m?recv|i?sendrecv(?:_replace)?|i?m?probe|start|startall"
     r"|[bsrp]?s?send|pready(?:_range|_list)?|parrived|i?neighbor_\w+)(?:_init)?"
@@ -244,6 +255,10 @@ def call_class(name: str, paradigm: str = "", role: str = "") -> CallClass:
 def _class_of(name: str, paradigm: str, role: str) -> CallClass:
     if name in OVERHEAD:
         return CallClass.MEASUREMENT
+    if paradigm in {"", "mpi", "unknown", "sampling", "user"} and ":" in name:
+        known = _training_class(name)
+        if known is not None:
+            return known
     if paradigm in {"", "mpi", "unknown", "sampling"}:
         known = _mpi_class(name)
         if known is not None:
@@ -265,6 +280,24 @@ def _gpu_class(name: str, role: str) -> CallClass:
     if found is not None:
         return found
     return next((kind for names, kind in _GPU_CALLS if names.fullmatch(name)), CallClass.GPU)
+
+
+def _training_class(name: str) -> CallClass | None:
+    """Return the class of a collective operation of training; None = the name is no such.
+
+    >>> _training_class("nccl:_all_gather_base"), _training_class("wait for gloo:all_reduce")
+    (<CallClass.ALLGATHER: 'allgather'>, <CallClass.ALLREDUCE: 'allreduce'>)
+    """
+    found = _TRAINING.fullmatch(name)
+    if found is None:
+        return None
+    plain = found["name"]
+    if plain in _OF_TRAINING:
+        return _OF_TRAINING[plain]
+    for end in _ENDS_OF_TRAINING:
+        plain = plain.removesuffix(f"_{end}")
+    joined = plain.replace("_", "").replace("reducescatter", "reduce_scatter")
+    return _COLLECTIVES.get(joined)
 
 
 def _mpi_class(name: str) -> CallClass | None:

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Metric, Region
+from callpath_modeler.readers.base import ThreadSums
+from callpath_modeler.readers.reductions import Columns
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
 from cpmodel_gpu import timeline
-from cpmodel_gpu.activities import Copy
+from cpmodel_gpu.activities import Copy, Intervals
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
-from cpmodel_gpu.profile import GpuProfile, ProcessValues
+from cpmodel_gpu.profile import TIME, GpuProfile, ProcessValues
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
 from cpmodel_kineto.steps import Steps, StepRange, numbered, steps_of
 
@@ -36,6 +38,9 @@ _EXTRA = {
     _SENT: (Metric(_SENT, "B", "Bytes given to collective operations"), 1.0),
     _COLLECTIVES: (Metric(_COLLECTIVES, "1", "Collective operations"), 1.0),
 }
+_WAIT, _WAIT_ROLE = "wait for ", "wait"
+_WAITED_FOR = re.compile(r"(?:gloo|mpi|ucc):\w+")
+_Column = Callable[[slice], Int64Array]
 _MEASURE = "profile with torch.profiler, and export with export_chrome_trace"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _PYTHON = re.compile(r"(?P<file>.{1,1000})\((?P<line>\d{1,7})\): (?P<name>.+)", re.DOTALL)
@@ -131,6 +136,35 @@ class KinetoProfile(GpuProfile):
             metadata=metadata,
         )  # fmt: skip
 
+    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
+        """Return sums over groups of call paths, of times for the main thread of each process.
+
+        Other threads communicate, or run the backward pass while the main thread waits for them.
+        They are no workers beside it, so they have no part in the efficiency.
+
+        Raises
+        ------
+        KeyError
+            If the metric does not exist.
+        DataError
+            If the metric has values of GPU streams or devices.
+        """
+        sums = super().sums_of_threads(metric, group, groups)
+        if metric != TIME.name:
+            return sums
+        main = np.flatnonzero(np.diff(sums.process, prepend=NONE))
+        return ThreadSums(sums.values[:, main], sums.process[main])
+
+    @cached_property
+    def _with_longest(self) -> Columns:
+        """The threads of each process; the main one has the time of the process."""
+        if self.columns.threads == 1:
+            return self.columns
+        process, column = self.columns.threads_in_order
+        totals = np.zeros(self.columns.stored)
+        totals[column] = np.diff(process, prepend=NONE) > 0
+        return self.columns.with_longest(totals)
+
     def with_steps(self, steps: StepRange) -> KinetoProfile:
         """Return the same profile with the selected steps only."""
         return KinetoProfile(self._files, self._subject, steps)
@@ -171,11 +205,15 @@ class _Processes:
         self._origin = min(starts)
         self._timeline = timeline.Timeline(paths, _SLACK)
         correlation = self._correlations(columns.activities)
+        waits = self._waits()
         self._add_calls()
+        if waits is not None:
+            self._timeline.add_calls(waits)
         self._timeline.nest()
         self._add_activities(columns.activities, correlation)
         found = self._timeline.values()
         self.values = [found[number] for number in sorted(found)]
+        self._leave_out_visits_of_waits()
         self._note(notices)
 
     def _add_calls(self) -> None:
@@ -206,6 +244,73 @@ class _Processes:
                 )
             )
 
+    def _waits(self) -> timeline.Calls | None:
+        """Return the waits of the main thread for collective operations of other threads.
+
+        The thread waits for an operation if it calls no operator while the operation runs, and
+        until after its end. The operations of Gloo and MPI run in threads of their own, and the
+        events of other libraries only start them.
+        """
+        main, names = self._main, self._columns.names
+        is_waited_for = np.array([_WAITED_FOR.fullmatch(name) is not None for name in names])
+        if main == NONE or not is_waited_for.any():
+            return None
+        ranges = self._columns.ranges
+        at = np.flatnonzero(is_waited_for[ranges.name] & (ranges.thread != main))
+        if self._is_selected:
+            at = at[self.steps.within(ranges.start[at])]
+        at = at[np.argsort(ranges.start[at] + ranges.duration[at], kind="stable")]
+        busy, edges = self._busy_times(main)
+        end = ranges.start[at] + ranges.duration[at]
+        gap = np.searchsorted(busy.end, end, side="left") - 1
+        inside = (gap >= 0) & (gap < len(busy.end) - 1)
+        gap = np.clip(gap, 0, max(0, len(busy.end) - 2))
+        if not inside.any():
+            return None
+        inside &= end <= busy.start[gap + 1]
+        at, end, gap = at[inside], end[inside], gap[inside]
+        before = np.where(np.diff(gap, prepend=NONE) == 0, np.roll(end, 1), 0)
+        edge = edges[np.maximum(np.searchsorted(edges, end, side="left") - 1, 0)]
+        start = np.max([ranges.start[at], busy.end[gap], before, edge], axis=0, initial=0)
+        kept = np.flatnonzero(start < end)
+        if not len(kept):
+            return None
+        regions = [
+            Region(_WAIT + names[name], role=_WAIT_ROLE) for name in ranges.name[at[kept]].tolist()
+        ]
+        main_thread = np.full(len(kept), main)
+        return timeline.Calls(
+            self._process[main_thread],
+            self._thread[main_thread],
+            start[kept] - self._origin,
+            end[kept] - self._origin,
+            self._paths.regions.numbers(regions),
+        )
+
+    def _busy_times(self, main: int) -> tuple[Intervals, Int64Array]:
+        """Return when the main thread calls operators, and when other calls begin and end."""
+        starts, ends, edges = [], [], [np.zeros(1, np.int64)]
+        for calls in self._columns.calls:
+            mine = calls.thread == main
+            is_around = (calls.category == Category.RANGE) | (calls.category == Category.PYTHON)
+            end = calls.start + calls.duration
+            starts.append(calls.start[mine & ~is_around])
+            ends.append(end[mine & ~is_around])
+            edges += [calls.start[mine & is_around], end[mine & is_around]]
+        return (
+            Intervals.union(np.concatenate(starts), np.concatenate(ends)),
+            np.sort(np.concatenate(edges)),
+        )
+
+    def _leave_out_visits_of_waits(self) -> None:
+        regions = self._paths.regions.all
+        for process in self.values:
+            for thread in process.threads:
+                path, visits = thread.get("visits", (np.empty(0, np.intp), np.empty(0)))
+                last = [self._paths.regions_of(each)[-1:] for each in path.tolist()]
+                keep = np.array([not n or regions[n[0]].role != _WAIT_ROLE for n in last], np.bool_)
+                thread["visits"] = path[keep], visits[keep]
+
     def _external(self, calls: Calls) -> Int64Array:
         """Return numbers of operators that may have activities, or none if launches have them."""
         if not self._uses_external:
@@ -215,7 +320,7 @@ class _Processes:
 
     def _caller_of_threads(self) -> int:
         """Return the call path of steps, which calls what other threads do during a step."""
-        steps, ranges = self.steps, self._columns.ranges
+        steps = self.steps
         caller = WHOLE_PROGRAM
         if not len(steps):
             return caller
@@ -223,7 +328,6 @@ class _Processes:
         if not self._is_selected:
             for name in self._around(int(steps.start[0]), int(steps.end[0])):
                 caller = self._paths.callee(caller, int(self._region[name]))
-        del ranges
         return self._paths.callee(caller, regions.number(_step_region(steps.name)))
 
     def _around(self, start: int, end: int) -> list[int]:
@@ -324,6 +428,7 @@ def _threads(
     if not columns.is_kineto:
         for thread in np.flatnonzero(busy).tolist():
             pids.setdefault(threads[thread][0], len(pids))
+    main = steps.thread
     process = np.array([pids.get(pid, 0) for pid, _ in threads], np.int64)
     number = np.arange(len(threads)) + max(1, len(pids))
     for k in range(max(1, len(pids))):
@@ -335,7 +440,8 @@ def _threads(
         )
         if first != NONE:
             number[first] = k
-    return process, number, steps.thread
+            main = first if k == 0 else main
+    return process, number, main
 
 
 def _step_region(name: str) -> Region:
@@ -382,7 +488,7 @@ def _direction(name: str) -> int:
     return next((kind for words, kind in _DIRECTIONS if words in plain), Copy.OTHER)
 
 
-def _per_call(columns: TraceColumns):  # noqa: ANN202
+def _per_call(columns: TraceColumns) -> tuple[_Column, _Column]:
     """Return functions for the bytes and the number of collective operations of calls."""
     collectives = columns.collectives
     chosen = collectives.origin == (collectives.origin.min() if len(collectives.origin) else 0)
