@@ -15,7 +15,7 @@ from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Metric, Region
-from callpath_modeler.readers.base import ThreadSums
+from callpath_modeler.readers.base import StepRange, ThreadSums
 from callpath_modeler.readers.reductions import Columns
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
@@ -25,7 +25,7 @@ from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import TIME, GpuProfile, ProcessValues
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
-from cpmodel_kineto.steps import Steps, StepRange, numbered, steps_of
+from cpmodel_kineto.steps import Steps, numbered, steps_of
 
 STEP = "step"
 """Role of the region of steps."""

@@ -92,22 +92,3 @@ def steps_of(ranges: Calls, names: Sequence[str]) -> Steps:
     outer = np.append(True, windows[1:, 0] >= np.maximum.accumulate(windows[:-1, 1]))
     start, end, number = windows[outer].T
     return Steps(name, thread, number, start, end)
-
-
-class StepRange(Struct, frozen=True):
-    """Numbers of selected steps.
-
-    Attributes
-    ----------
-    first, last : first and last number; None = up to the last step of the run
-    """
-
-    first: int = 0
-    last: int | None = None
-
-    def selects(self, number: Int64Array) -> BoolArray:
-        """Return which steps are selected, [k]."""
-        selected: BoolArray = number >= self.first
-        if self.last is not None:
-            selected &= number <= self.last
-        return selected
