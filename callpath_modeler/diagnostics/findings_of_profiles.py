@@ -343,4 +343,12 @@ OF_PROFILES = {
         "`callpath`.",
         example="algorithm: heap, quick; choose one with --case heap, or compare all: cpmodel rank",
     ),
+    "CPM186": FindingKind(
+        what="Some events of a GPU profile have no clear place in the call tree",
+        why="Events without a valid start and end are left out. The launch of other GPU activities "
+        "is not recorded, so they are below `(launch not recorded)`.",
+        remedy="Record the program from its first to its last call. Make ranges with the functions "
+        "for push and pop.",
+        example="app.p16: 3 events without a valid start and end, left out",
+    ),
 }

@@ -1,3 +1,19 @@
 """Readers of profiles of GPU programs, with host calls and GPU activities on one call tree."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cpmodel_gpu.reader import NsightReader
+
+__all__ = ["NsightReader"]
+
+
+def __getattr__(name: str) -> object:
+    # Readers import numpy when they open a file, which is too slow for listing the plugins.
+    if name == "NsightReader":
+        from cpmodel_gpu.reader import NsightReader
+
+        return NsightReader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

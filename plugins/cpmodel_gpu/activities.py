@@ -18,13 +18,13 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import Int32Array, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.profile.schema import COPIED_BYTES
 
 _BLOCK = 1 << 18
 """Number of activities whose intervals are compared together."""
 
-PathValues = tuple[IntArray, Int64Array]
+PathValues = tuple[IntArray, FloatArray]
 """Call paths, ascending, and their values, both [k]; other call paths have zero."""
 
 
@@ -120,6 +120,19 @@ class Intervals(Struct, frozen=True, eq=False):
         return np.where(place < 0, 0, length[place] + inside)
 
 
+def union_length(start: Int64Array, end: Int64Array) -> int:
+    """Return the length of the union of intervals; starts are ascending, and `end` is sorted."""
+    end.sort()
+    if not len(start):
+        return 0
+    gaps = 0
+    for first in range(1, len(start), _BLOCK):
+        following = start[first : first + _BLOCK]
+        apart = following - end[first - 1 : first - 1 + len(following)]
+        gaps += int(apart[apart > 0].sum())
+    return int(end[-1] - start[0]) - gaps
+
+
 class DeviceWork:
     """The activities of one process, added in blocks.
 
@@ -130,8 +143,8 @@ class DeviceWork:
         self._blocks: list[tuple[Int64Array, Int64Array, Int32Array, Int32Array]] = []
         self._devices: dict[int, int] = {}
         self._streams: set[tuple[int, int]] = set()
-        self._time, self._visits = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._bytes: dict[Copy, Int64Array] = {}
+        self._time, self._visits = np.zeros(0), np.zeros(0)
+        self._bytes: dict[Copy, FloatArray] = {}
 
     @property
     def devices(self) -> int:
@@ -164,7 +177,7 @@ class DeviceWork:
             for kind in BYTES:
                 at = np.flatnonzero(block.copy == kind)
                 if len(at):
-                    known = self._bytes.get(kind, np.zeros(0, np.int64))
+                    known = self._bytes.get(kind, np.zeros(0))
                     self._bytes[kind] = _grown(known, block.path[at], block.copied[at])
         device = self._device_numbers(block)
         self._blocks.append((block.start, block.end, block.path.astype(np.int32), device))
@@ -177,22 +190,22 @@ class DeviceWork:
         window : first and last moment of the process, in ns, for its idle devices
         waits : times in which a thread of the process waits for a device
         """
-        found = {"time": _nonzero(self._time), "visits": _nonzero(self._visits)}
-        found |= {BYTES[kind]: _nonzero(each) for kind, each in self._bytes.items()}
+        found = {"time": nonzero(self._time), "visits": nonzero(self._visits)}
+        found |= {BYTES[kind]: nonzero(each) for kind, each in self._bytes.items()}
         start, end, path, device = self._joined()
-        exposed = np.zeros(len(self._time), np.int64)
+        exposed = np.zeros(len(self._time))
         for begin, stop, alone in _alone(start, end):
             waited = waits.upto(stop) - waits.upto(begin)
             exposed = _grown(exposed, path[alone], waited)
         busy = 0
         for number in range(self.devices):
             at = slice(None) if self.devices == 1 else np.flatnonzero(device == number)
-            busy += Intervals.union(start[at], end[at]).length
+            busy += union_length(start[at], end[at])
         whole = np.zeros(1, np.intp)
         idle = max(0, self.devices * (window[1] - window[0]) - busy)
-        found["exposed"] = _nonzero(exposed)
-        found["busy"] = whole, np.array([busy], np.int64)
-        found["idle"] = whole, np.array([idle], np.int64)
+        found["exposed"] = nonzero(exposed)
+        found["busy"] = whole, np.array([float(busy)])
+        found["idle"] = whole, np.array([float(idle)])
         return found
 
     def _device_numbers(self, block: Activities) -> Int32Array:
@@ -256,15 +269,14 @@ def _alone(start: Int64Array, end: Int64Array) -> Iterator[tuple[Int64Array, Int
         yield times[alone], times[alone + 1], identity[alone]
 
 
-def _grown(sums: Int64Array, path: Int32Array, values: Int64Array | None) -> Int64Array:
-    """Return sums by call path with further values; sums below 2^53 are exact."""
-    added = np.bincount(path, values, minlength=len(sums))
-    found = np.zeros(max(len(sums), len(added)), np.int64)
-    found[: len(sums)] = sums
-    found[: len(added)] += np.rint(added).astype(np.int64)
+def _grown(sums: FloatArray, path: Int32Array, values: Int64Array | None) -> FloatArray:
+    """Return sums by call path with further values; sums below 2^53 ns = 104 days are exact."""
+    found = np.bincount(path, values, minlength=len(sums)).astype(np.float64)
+    found[: len(sums)] += sums
     return found
 
 
-def _nonzero(values: Int64Array) -> PathValues:
+def nonzero(values: FloatArray | Int64Array) -> PathValues:
+    """Return the call paths with a value, and their values."""
     at = np.flatnonzero(values)
-    return at, values[at]
+    return at, values[at].astype(np.float64)

@@ -11,6 +11,7 @@ cover.
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,8 @@ from msgspec import Struct
 from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
 
+_BLOCK = 1 << 17
+"""Number of calls that are compared together."""
 _MOST_CROSSING = 8
 """Largest number of open calls with crossing intervals.
 
@@ -71,29 +74,30 @@ def nested(paths: Paths, calls: ThreadCalls, slack: int = 0) -> NestedCalls:
     slack : largest time in ns by which intervals may overlap because times are rounded. A call that
         ends so much after its caller ends with it; calls that overlap so little follow each other
     """
-    order = _order(calls)
+    order = call_order(calls.start, calls.end)
     start, end, region, below = _sorted(calls, order)
-    outer = np.zeros(len(start), np.bool_)
-    np.greater(end[:-1] - slack, start[1:], out=outer[:-1])
+    outer = _outer_calls(start, end, slack)
     stack = _Stack(paths, slack)
-    # A call that ends after its caller is known only when the callers are known.
-    outer |= _crossing(_edges(start, end, outer), start, end, outer, slack)
-    outer_rows = np.flatnonzero(outer)
-    for row in np.array_split(outer_rows, max(1, len(outer_rows) >> 16)):
-        stack.add(start[row], end[row], region[row], None if below is None else below[row])
-    stack.close_all()
-    state_time, state_path = stack.states()
-    inner = np.flatnonzero(~outer)
+    rows = np.flatnonzero(outer)
     path = np.empty(len(start), np.int32)
-    path[outer_rows] = np.concatenate([*stack.found, np.empty(0, np.int32)])
-    callers, spent = _callers(state_time, state_path, start[inner], end[inner])
-    if below is not None:
-        chain = below[inner]
-        callers = np.where((callers == WHOLE_PROGRAM) & (chain >= 0), chain, callers)
-    path[inner] = paths.callees(callers, region[inner])
-    time = _sums(path[inner], spent, len(paths))
-    time += _sums(state_path[:-1], np.diff(state_time), len(paths))
-    time -= _sums(_innermost(state_time, state_path, start[inner]), spent, len(paths))
+    for first in range(0, len(rows), _BLOCK):
+        row = rows[first : first + _BLOCK]
+        path[row] = stack.add(
+            start[row], end[row], region[row], None if below is None else below[row]
+        )
+    stack.close_all()
+    states = stack.states()
+    time = states.sums(len(paths))
+    for first in range(0, len(start), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        inner = np.flatnonzero(~outer[part]) + first
+        callers, spent = states.callers(start[inner], end[inner])
+        time = _added(time, callers, -spent, len(paths))
+        if below is not None:
+            chains = below[inner]
+            callers = np.where((callers == WHOLE_PROGRAM) & (chains >= 0), chains, callers)
+        path[inner] = paths.callees(callers, region[inner])
+        time = _added(time, path[inner], spent, len(paths))
     time[WHOLE_PROGRAM] = 0
     visits = np.bincount(path, minlength=len(paths)).astype(np.int64)
     if order is not None:
@@ -103,12 +107,22 @@ def nested(paths: Paths, calls: ThreadCalls, slack: int = 0) -> NestedCalls:
     return NestedCalls(path, time, visits, stack.crossing)
 
 
-def _order(calls: ThreadCalls) -> IntArray | None:
+def call_order(start: Int64Array, end: Int64Array) -> IntArray | None:
     """Return the order by start, outer calls first; None = the calls are in this order."""
-    later = np.diff(calls.start)
-    if (later > 0).all() or ((later >= 0) & ((later > 0) | (np.diff(calls.end) <= 0))).all():
+    for first in range(0, len(start), _BLOCK):
+        part = slice(first, first + _BLOCK + 1)
+        later = np.diff(start[part])
+        if not ((later > 0) | ((later == 0) & (np.diff(end[part]) <= 0))).all():
+            break
+    else:
         return None
-    return np.lexsort((-calls.end, calls.start))
+    order = np.argsort(start, kind="stable")
+    # Few calls start together, and only those need their ends.
+    ties = np.flatnonzero(start[order[1:]] == start[order[:-1]])
+    together = np.union1d(ties, ties + 1)
+    rows = order[together]
+    order[together] = rows[np.lexsort((-end[rows], start[rows]))]
+    return order
 
 
 def _sorted(
@@ -120,18 +134,43 @@ def _sorted(
     return calls.start[order], calls.end[order], calls.region[order], below
 
 
-def _edges(start: Int64Array, end: Int64Array, outer: BoolArray) -> Int64Array:
-    """Return the times at which calls around others begin and end, ascending."""
-    return np.sort(np.concatenate((start[outer], end[outer])))
+def _outer_calls(start: Int64Array, end: Int64Array, slack: int) -> BoolArray:
+    """Return which calls are around others, or end after a call around them, [n]."""
+    outer = np.zeros(len(start), np.bool_)
+    for first in range(0, len(start), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        following = start[first + 1 : first + _BLOCK + 1]
+        outer[part][: len(following)] = end[part][: len(following)] - slack > following
+    edges = np.sort(np.concatenate((start[outer], end[outer])))
+    edges = np.append(edges, np.iinfo(np.int64).max)
+    crossing = np.zeros(len(start), np.bool_)
+    for first in range(0, len(start), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        following = edges[np.searchsorted(edges[:-1], start[part], side="right")]
+        crossing[part] = following < end[part] - slack
+    return outer | crossing
 
 
-def _crossing(
-    edges: Int64Array, start: Int64Array, end: Int64Array, outer: BoolArray, slack: int
-) -> BoolArray:
-    """Return which calls without callees end after a call around them, [n]."""
-    after = np.searchsorted(edges, start, side="right")
-    following = np.append(edges, np.iinfo(np.int64).max)[after]
-    return ~outer & (following < end - slack)
+class _States(Struct, frozen=True, eq=False):
+    """The innermost open call of a thread over time, of those around others.
+
+    Attributes
+    ----------
+    time : int64 [k + 1] times at which it changes, and the end of all times
+    path : int32 [k + 1] the program, and the call path after each change
+    """
+
+    time: Int64Array
+    path: Int32Array
+
+    def sums(self, paths: int) -> Int64Array:
+        """Return the time of each call path between two changes, [paths]."""
+        return _sums(self.path[1:-1], np.diff(self.time[:-1]), paths)
+
+    def callers(self, start: Int64Array, end: Int64Array) -> tuple[Int32Array, Int64Array]:
+        """Return the call path around each interval, and its length up to the next change."""
+        state = np.searchsorted(self.time[:-1], start, side="right")
+        return self.path[state], np.minimum(end, self.time[state]) - start
 
 
 class _Stack:
@@ -139,12 +178,10 @@ class _Stack:
 
     Attributes
     ----------
-    found : call paths of the calls of each block
     crossing : number of calls that cross the one around them
     """
 
     def __init__(self, paths: Paths, slack: int) -> None:
-        self.found: list[Int32Array] = []
         self.crossing = 0
         self._paths, self._slack = paths, slack
         self._ends: list[int] = []
@@ -152,13 +189,13 @@ class _Stack:
         self._open: list[int] = []
         # True while an open call ends after the one around it.
         self._crosses = False
-        self._times: list[int] = []
-        self._current: list[int] = []
+        # An integer of Python takes 32 bytes more than one in an array.
+        self._times, self._current = array("q"), array("i", [WHOLE_PROGRAM])
 
     def add(
         self, start: Int64Array, end: Int64Array, region: Int32Array, below: Int32Array | None
-    ) -> None:
-        """Add calls in order of their start, outer ones first."""
+    ) -> Int32Array:
+        """Add calls in order of their start, outer ones first; return their call paths."""
         chains = np.full(len(start), -1) if below is None else below
         found = []
         ends, paths = self._ends, self._open
@@ -178,15 +215,16 @@ class _Stack:
             found.append(path)
             self._times.append(begin)
             self._current.append(path)
-        self.found.append(np.array(found, np.int32))
+        return np.array(found, np.int32)
 
     def close_all(self) -> None:
         """End all open calls."""
         self._close_until(np.iinfo(np.int64).max)
 
-    def states(self) -> tuple[Int64Array, Int32Array]:
-        """Return the times of changes, [k], and the innermost open call path after each, [k]."""
-        return np.array(self._times, np.int64), np.array(self._current, np.int32)
+    def states(self) -> _States:
+        """Return the innermost open calls over time."""
+        self._times.append(np.iinfo(np.int64).max)
+        return _States(np.array(self._times, np.int64), np.array(self._current, np.int32))
 
     def _crossing_end(self, end: int) -> int:
         """Return the end of a call that ends after the one around it."""
@@ -219,22 +257,13 @@ class _Stack:
             self._current.append(caller)
 
 
-def _innermost(times: Int64Array, current: Int32Array, start: Int64Array) -> Int32Array:
-    """Return the innermost open call path at each start, [n]."""
-    state = np.searchsorted(times, start, side="right")
-    return np.append(np.int32(WHOLE_PROGRAM), current)[state]
-
-
-def _callers(
-    times: Int64Array, current: Int32Array, start: Int64Array, end: Int64Array
-) -> tuple[Int32Array, Int64Array]:
-    """Return the caller of each call without callees, and its time up to the end of the caller."""
-    state = np.searchsorted(times, start, side="right")
-    last = np.append(times, np.iinfo(np.int64).max)[state]
-    callers = np.append(np.int32(WHOLE_PROGRAM), current)[state]
-    return callers, np.minimum(end, last) - start
-
-
 def _sums(path: Int32Array, time: Int64Array, paths: int) -> Int64Array:
     """Return the sum of times on each call path; sums below 2^53 ns = 104 days are exact."""
     return np.rint(np.bincount(path, time, minlength=paths)).astype(np.int64)
+
+
+def _added(sums: Int64Array, path: Int32Array, time: Int64Array, paths: int) -> Int64Array:
+    """Return sums with further times, for the call paths known by now."""
+    found = _sums(path, time, paths)
+    found[: len(sums)] += sums
+    return found

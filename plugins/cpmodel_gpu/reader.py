@@ -1,0 +1,92 @@
+"""Reader of databases of Nsight Systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from callpath_modeler.errors import InputError, MalformedError
+from callpath_modeler.readers.base import API_VERSION, Match
+from callpath_modeler.support.input_limits import first_block
+from cpmodel_gpu.rank_files import ranks_of
+
+if TYPE_CHECKING:
+    from cpmodel_gpu.profile import GpuProfile
+
+_REPORTS = (".nsys-rep", ".qdrep", ".qdstrm")
+"""Reports of Nsight Systems, whose format is not documented."""
+_MAGIC = b"SQLite format 3\x00"
+_HEAD = 1 << 16
+_NAMES = (b"CUPTI_ACTIVITY_KIND_", b"NVTX_EVENTS")
+_DATABASES = (".sqlite", ".sqlite3", ".db")
+
+
+class NsightReader:
+    """Reader of databases of one process, of one node, or of a directory with one for each rank."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "nsight"
+    description: ClassVar[str] = "Nsight Systems: SQLite exports of CUDA programs"
+    suffixes: ClassVar[tuple[str, ...]] = (".sqlite", *_REPORTS)
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a database, or a directory has one for each rank."""
+        if path.is_dir():
+            return Match.CONTENT if _files_of_ranks(path) else Match.NO
+        if path.name.lower().endswith(_REPORTS):
+            return Match.NAME if first_block(path, 1) else Match.NO
+        return Match.CONTENT if _is_nsight(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a database, or the databases of all ranks in a directory.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged, is no such database, or is a report that has to be exported first.
+        """
+        from cpmodel_gpu.nsight_run import nsight_run
+
+        if path.name.lower().endswith(_REPORTS):
+            raise InputError(
+                f"{path}: the format of reports of Nsight Systems is not documented",
+                hint=f"export it: `nsys export --type sqlite {path.name}`",
+            )
+        if path.is_dir():
+            yield nsight_run(path, _files_of_ranks(path))
+            return
+        if first_block(path, len(_MAGIC)) != _MAGIC:
+            raise InputError(
+                f"{path}: this is no database of Nsight Systems",
+                hint="make one: `nsys export --type sqlite REPORT.nsys-rep`",
+            )
+        yield nsight_run(path, {-1: path})
+
+
+def _is_nsight(path: Path) -> bool:
+    """Return whether a file is a database with a table of Nsight Systems."""
+    if first_block(path, len(_MAGIC)) != _MAGIC:
+        return False
+    from cpmodel_gpu.database import opened
+    from cpmodel_gpu.nsight import KNOWN
+
+    try:
+        with opened(path) as database:
+            return bool(KNOWN.intersection(database.tables)) and "StringIds" in database.tables
+    except MalformedError:
+        # The names of the tables are in the first pages of a damaged file, too.
+        return any(name in first_block(path, _HEAD) for name in _NAMES)
+
+
+def _files_of_ranks(directory: Path) -> Mapping[int, Path]:
+    """Return the database of each rank in a directory; nothing if it has no such databases."""
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        return {}
+    files: Sequence[Path] = [each for each in entries if each.name.lower().endswith(_DATABASES)]
+    ranks = ranks_of(files)
+    return ranks if ranks and all(map(_is_nsight, ranks.values())) else {}

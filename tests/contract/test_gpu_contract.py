@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+import nsight_writer as nw
+from callpath_modeler.testing import ReaderContract
+from cpmodel_gpu import NsightReader
+
+
+class TestNsight(ReaderContract):
+    reader_class = NsightReader
+    not_at_import = (*ReaderContract.not_at_import, "sqlite3")
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        return nw.small().write(tmp_path / "run" / "small.sqlite")
+
+    @pytest.fixture
+    def known(self):
+        launch = "main/step/cudaLaunchKernel_v7000"
+        return {
+            ("time", "main"): 500e-9,
+            ("time", "main/step"): 155e-9,
+            ("time", launch): 25e-9,
+            ("visits", launch): 2.0,
+            ("time on GPU streams", f"{launch}/add"): 200e-9,
+            ("time on GPU streams", "(launch not recorded)/add"): 10e-9,
+            ("visits on GPU streams", f"{launch}/mul"): 1.0,
+            ("exposed GPU time", f"{launch}/add"): 50e-9,
+            ("exposed GPU time", f"{launch}/mul"): 100e-9,
+            ("GPU busy", "<program>"): 340e-9,
+            ("GPU idle", "<program>"): 660e-9,
+            ("bytes_host_to_device", "main/step/cudaMemcpyAsync_v3020/copy host to device"): 4096.0,
+        }
+
+
+class TestNsightOfRanks(ReaderContract):
+    reader_class = NsightReader
+    damaged = 40
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        folder = tmp_path / "run.p2"
+        for rank in range(2):
+            report = nw.small(pid=100 + rank, factor=1 + rank)
+            report.call("cudaMalloc_v3020", 700, 720, 50, 100 + rank, tid=7)
+            report.write(folder / f"report.{rank}.sqlite")
+        return folder
+
+    @pytest.fixture
+    def known(self):
+        launch = "main/step/cudaLaunchKernel_v7000"
+        return {
+            ("time", "main"): 500e-9,
+            ("time on GPU streams", f"{launch}/add"): 300e-9,
+            ("time of all threads", "cudaMalloc_v3020"): 20e-9,
+        }
