@@ -17,6 +17,9 @@ from callpath_modeler.units import base_and_factor
 PROGRAM = "<program>"
 """Name of an artificial program root, which replaces the name of the executable."""
 
+STEP = "step"
+"""Role of regions of steps, which a program repeats."""
+
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
 _OF_GPUS = frozenset({"exposed GPU time", "GPU busy", "GPU idle"})

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -197,7 +197,10 @@ def read_columns(path: Path) -> TraceColumns:
     return gathered.result(file)
 
 
-class _Numbers(dict[Hashable, int]):
+K = TypeVar("K", bound=Hashable)
+
+
+class _Numbers(dict[K, int]):
     """Numbers of keys in order of appearance.
 
     Parameters
@@ -205,11 +208,11 @@ class _Numbers(dict[Hashable, int]):
     told : called with each new key and its number
     """
 
-    def __init__(self, told: Callable[[Hashable, int], None] | None = None) -> None:
+    def __init__(self, told: Callable[[K, int], None] | None = None) -> None:
         super().__init__()
         self._told = told
 
-    def __missing__(self, key: Hashable) -> int:
+    def __missing__(self, key: K) -> int:
         number = self[key] = len(self)
         if self._told is not None:
             self._told(key, number)
@@ -228,8 +231,8 @@ class _Gathered:
 
     def __init__(self, path: Path) -> None:
         self._path, self._limits = path, InputLimits.of(path)
-        self._names = _Numbers(self._note_name)
-        self._threads = _Numbers()
+        self._names: _Numbers[str] = _Numbers(self._note_name)
+        self._threads: _Numbers[tuple[object, object]] = _Numbers()
         self._categories = _Categories(_CATEGORIES)
         self._thread_names: dict[int, str] = {}
         self._origins: dict[int, Origin] = {}
@@ -261,8 +264,8 @@ class _Gathered:
         self._add_paired()
         entries = file.entries
         return TraceColumns(
-            [str(name) for name in self._names],
-            [(_text(pid), _text(tid)) for pid, tid in self._threads],  # type: ignore[misc]
+            list(self._names),
+            [(_text(pid), _text(tid)) for pid, tid in self._threads],
             self._thread_names,
             self._calls,
             Calls.joined([*self._ranges, _no_calls()]),
@@ -280,9 +283,9 @@ class _Gathered:
             self._unpaired,
         )
 
-    def _note_name(self, name: Hashable, number: int) -> None:
-        self._length += len(str(name))
-        origin = origin_of(str(name))
+    def _note_name(self, name: str, number: int) -> None:
+        self._length += len(name)
+        origin = origin_of(name)
         if origin is not None:
             self._origins[number] = origin
 
@@ -301,7 +304,9 @@ class _Gathered:
                 continue
             whole = len(at) == len(events)
             some = events if whole else [events[k] for k in at.tolist()]
-            columns = (start, duration, category) if whole else (start[at], duration[at], category[at])
+            columns = (
+                (start, duration, category) if whole else (start[at], duration[at], category[at])
+            )
             name = np.array([names[event.name] for event in some], np.int32)
             thread = np.array([threads[event.pid, event.tid] for event in some], np.int32)
             args = [event.args for event in some]
@@ -388,7 +393,8 @@ _OF_ACTIVITIES = (*_OF_CALLS[:5], np.int64, np.int64, np.float64, np.int64)
 
 
 def _no_calls() -> Calls:
-    return Calls(*(np.empty(0, kind) for kind in _OF_CALLS))
+    columns: list[Any] = [np.empty(0, kind) for kind in _OF_CALLS]
+    return Calls(*columns)
 
 
 def _joined(blocks: list[tuple[Any, ...]], types: Sequence[type]) -> list[Any]:
@@ -447,7 +453,9 @@ def _links(args: list[Arguments | None], category: Int32Array) -> Int64Array:
     return _numbers(found)
 
 
-def _of_device(args: list[Arguments | None]) -> tuple[Int64Array, Int64Array, FloatArray, Int64Array]:
+def _of_device(
+    args: list[Arguments | None],
+) -> tuple[Int64Array, Int64Array, FloatArray, Int64Array]:
     """Return correlations, external numbers, bytes, and streams of activities."""
     none = Arguments()
     given = [each or none for each in args]

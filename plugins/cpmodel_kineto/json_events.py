@@ -91,8 +91,7 @@ class Block(Struct):
     def exact_times(self) -> list[tuple[str, str]]:
         """Return start and duration of each event as they are written."""
         return [
-            (bytes(each.ts).decode(), bytes(each.dur).decode())
-            for each in _TIMES.decode(self.text)
+            (bytes(each.ts).decode(), bytes(each.dur).decode()) for each in _TIMES.decode(self.text)
         ]
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.schema import Metric, Region
+from callpath_modeler.profile.schema import STEP, Metric, Region
 from callpath_modeler.readers.base import StepRange, ThreadSums
 from callpath_modeler.readers.reductions import Columns
 from callpath_modeler.support.input_limits import InputLimits
@@ -25,10 +25,8 @@ from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import TIME, GpuProfile, ProcessValues
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
-from cpmodel_kineto.steps import Steps, numbered, steps_of
+from cpmodel_kineto.steps import Steps, note_steps, numbered, steps_of
 
-STEP = "step"
-"""Role of the region of steps."""
 _SLACK = 2
 """Nanoseconds by which rounding may make intervals overlap."""
 _EXTERNAL = 1 << 40
@@ -97,7 +95,7 @@ class KinetoProfile(GpuProfile):
         self.world_size = 0
         self.steps: list[Steps] = []
         processes: list[ProcessValues] = []
-        backend, known = "", {}
+        backend, known = "", dict[int, Path]()
         for rank, path in files:
             columns = read_columns(path)
             stated = stated_in(columns.entries)
@@ -125,6 +123,7 @@ class KinetoProfile(GpuProfile):
                 f"p = {self.world_size}"
             )
             notices.note("CPM132", message, missing)
+        note_steps(notices, self.steps, steps)
         metadata = {"creator": "PyTorch profiler" if columns.is_kineto else "Chrome trace"}
         if backend:
             metadata["backend"] = backend
@@ -230,7 +229,8 @@ class _Processes:
             offset += len(calls)
             keep = np.flatnonzero(inside) if self._is_selected else slice(None)
             start = calls.start[keep] - self._origin
-            correlation = np.where(calls.category == Category.API, calls.link, self._external(calls))
+            is_api = calls.category == Category.API
+            correlation = np.where(is_api, calls.link, self._external(calls))
             timeline_.add_calls(
                 timeline.Calls(
                     self._process[calls.thread[keep]],
@@ -335,7 +335,7 @@ class _Processes:
         found = []
         for calls in self._columns.calls:
             is_around = (calls.thread == self.steps.thread) & (calls.start <= start)
-            is_around &= (calls.start + calls.duration >= end)
+            is_around &= calls.start + calls.duration >= end
             for k in np.flatnonzero(is_around).tolist():
                 step = numbered(self._columns.names[calls.name[k]])
                 if step is None or step[0] != self.steps.name:
@@ -401,7 +401,7 @@ class _Processes:
         columns = self._columns
         if columns.damaged:
             what = counted(columns.damaged, "event")
-            notices.note("CPM194", f"{what} cannot be read", columns.damaged, about="damaged")
+            notices.note("CPM187", f"{what} cannot be read", columns.damaged)
         if columns.unpaired:
             what = f"{counted(columns.unpaired, 'call')} without return, or returns without call"
             notices.note("CPM128", what, columns.unpaired)
@@ -413,9 +413,7 @@ def _which(steps: Steps) -> str:
     return f"the trace has steps {steps.number.min()} to {steps.number.max()}"
 
 
-def _threads(
-    columns: TraceColumns, steps: Steps
-) -> tuple[Int64Array, Int64Array, int]:
+def _threads(columns: TraceColumns, steps: Steps) -> tuple[Int64Array, Int64Array, int]:
     """Return numbers of the process and the thread of each thread; the main one has that of both.
 
     A trace of PyTorch has one process, whose devices have numbers of processes of their own.
@@ -460,10 +458,11 @@ def _regions(columns: TraceColumns, paths: Paths) -> Int32Array:
 
 
 def _region(name: str, kind: int, accelerator: str) -> Region:
-    if kind == Category.KERNEL:
-        return kernel_region(name, accelerator)
-    if kind in {Category.COPY, Category.SET}:
-        return copy_region(Copy(_direction(name)) or Copy.OTHER, accelerator)
+    if kind >= Category.KERNEL:
+        is_kernel = kind == Category.KERNEL
+        direction = Copy(_direction(name)) or Copy.OTHER
+        return (kernel_region(name, accelerator) if is_kernel
+                else copy_region(direction, accelerator))  # fmt: skip
     name = _ADDRESS.sub("", name)
     if kind == Category.API:
         return Region(name, paradigm=accelerator, role="function")

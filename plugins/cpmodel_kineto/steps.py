@@ -10,6 +10,9 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.diagnostics import Notices
+from callpath_modeler.readers.base import StepRange
+from callpath_modeler.units import factor_text, percent
 from cpmodel_kineto.columns import Calls
 
 _COUNTED = re.compile(
@@ -18,6 +21,12 @@ _COUNTED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Range of a step with its number, such as ``ProfilerStep#12`` and ``iteration 3``."""
+
+
+_SLOW = 1.5
+"""Ratio to the median of the later steps from which on a first step is slow."""
+_FEWEST = 3
+"""Fewest later steps of a comparison."""
 
 
 @lru_cache(maxsize=4096)
@@ -92,3 +101,33 @@ def steps_of(ranges: Calls, names: Sequence[str]) -> Steps:
     outer = np.append(True, windows[1:, 0] >= np.maximum.accumulate(windows[:-1, 1]))
     start, end, number = windows[outer].T
     return Steps(name, thread, number, start, end)
+
+
+def note_steps(notices: Notices, steps: Sequence[Steps], selected: StepRange | None) -> None:
+    """Add findings about first steps that take longer than the others, and about selected steps.
+
+    Parameters
+    ----------
+    notices : findings about the run
+    steps : the steps of each process
+    selected : the steps that the user selected; None = all
+    """
+    lengths = {len(each) for each in steps}
+    if selected is not None:
+        notices.note("CPM189", f"steps {selected}, {max(lengths)} in this run", max(lengths))
+    if len(lengths) > 1 or not lengths or max(lengths) <= _FEWEST:
+        return
+    spent = np.max([each.end - each.start for each in steps], axis=0).astype(np.float64)
+    slow = 0
+    while len(spent) - slow > _FEWEST and spent[slow] > _SLOW * np.median(spent[slow + 1 :]):
+        slow += 1
+    if slow:
+        number, others = steps[0].number, spent[slow:]
+        ratio = factor_text(float(spent[0] / np.median(others)))
+        names = ", ".join(map(str, number[:slow].tolist()))
+        scatter = percent(float(np.std(others) / np.mean(others)))
+        message = (
+            f"{steps[0].name} {names}: {ratio} the median of the {len(others)} later steps, "
+            f"which scatter by {scatter}; --steps {number[slow]}- leaves them out"
+        )
+        notices.note("CPM188", message, slow)

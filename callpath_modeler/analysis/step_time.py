@@ -1,0 +1,91 @@
+"""Time of one step of a training run at a target, and samples per second.
+
+Readers count the steps of a run and state their number in its metadata. The time of a step is the
+inclusive time of the call path of all steps, as mean over processes, divided by this number.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from callpath_modeler.profile.schema import STEP
+from callpath_modeler.units import is_number
+
+if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
+
+STEPS = "steps"
+"""Key of the metadata with the number of steps of a run."""
+_BATCH = frozenset(
+    {"b", "bs", "batch", "batchsize", "batch size", "batch_size", "batch-size", "microbatch"}
+)
+"""Names of parameters that are the batch of each process."""
+
+
+class StepTime(Struct, frozen=True):
+    """Time of one step at a target.
+
+    Attributes
+    ----------
+    row : call path of the steps
+    steps : number of steps of each run
+    value, low, high : seconds, with the ends of the band; NaN = not known
+    batch : samples of each process in a step; NaN = not known
+    processes : number of processes at the target; NaN = not known
+    """
+
+    row: int
+    steps: int
+    value: float
+    low: float
+    high: float
+    batch: float = float("nan")
+    processes: float = float("nan")
+
+    @property
+    def samples_per_second(self) -> float:
+        """Samples of all processes in a second; NaN = not known."""
+        return self.batch * self.processes / self.value if self.value > 0 else float("nan")
+
+    @property
+    def seconds_per_sample(self) -> float:
+        """Time of a process for each sample; NaN = not known."""
+        return self.value / self.batch if self.batch > 0 else float("nan")
+
+
+def step_time(answer: Answer) -> StepTime | None:
+    """Return the time of a step at the target of an answer about the run time.
+
+    Returns
+    -------
+    StepTime or None
+        None if the runs have no steps, if they have different numbers of steps, or if the metric is
+        no run time.
+    """
+    experiment = answer.fitted.experiment
+    tree = experiment.tree
+    is_step = np.array([region.role == STEP for region in tree.regions], np.bool_)[tree.region]
+    rows = np.flatnonzero(is_step)
+    counts = {run.metadata.get(STEPS, "") for run in experiment.runs}
+    text = next(iter(counts)) if len(counts) == 1 else ""
+    if not len(rows) or not text.isdecimal() or not 0 < int(text[:9]):
+        return None
+    if not answer.fitted.metric.can_be_run_time or np.isinf(answer.target):
+        return None
+    row, steps = int(rows[0]), int(text[:9])
+    if (rows >= tree.end[row]).any():
+        return None
+    of_steps = answer.of_sum(np.arange(row, tree.end[row]))
+    value, low, high = (
+        float(column[0]) / steps for column in (of_steps.value, of_steps.low, of_steps.high)
+    )
+    if not value > 0:
+        return None
+    numbers = {each.name: each.values for each in experiment.numbers if is_number(each.values)}
+    at = {name: float(text) for name, text in numbers.items()}
+    at |= {**experiment.constants, **answer.fitted.at(answer.target)}
+    batch = next((size for name, size in at.items() if name.lower() in _BATCH), float("nan"))
+    return StepTime(row, steps, value, low, high, batch, at.get("p", float("nan")))
