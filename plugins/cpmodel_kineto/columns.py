@@ -161,6 +161,7 @@ class TraceColumns(Struct):
     calls : calls in blocks, in the order of the file; who uses a block may remove it
     ranges : the calls that are annotated ranges
     activities, collectives : the other events
+    sizes : bytes of copies, by the correlation of their calls, where calls state them
     flows : int64 [k, 3] number, thread and time of the end of each flow from launch to activity
     entries : the entries beside the events, as JSON
     is_kineto : whether PyTorch wrote the file
@@ -174,6 +175,7 @@ class TraceColumns(Struct):
     ranges: Calls
     activities: DeviceEvents
     collectives: Collectives
+    sizes: dict[int, float]
     flows: Int64Array
     entries: dict[str, bytes]
     is_kineto: bool
@@ -244,6 +246,7 @@ class _Gathered:
         self._ranges: list[Calls] = []
         self._activities: list[tuple[Int64Array | Int32Array | FloatArray, ...]] = []
         self._collectives: list[tuple[int, int, float]] = []
+        self._sizes: dict[int, float] = {}
         self._flows: list[Int64Array] = []
         # Begins and ends, in the order of the file.
         self._edges: list[tuple[int, int, str, int, int]] = []
@@ -275,6 +278,7 @@ class _Gathered:
                 np.array([each[1] for each in self._collectives], np.int64),
                 np.array([each[2] for each in self._collectives], np.float64),
             ),
+            self._sizes,
             np.concatenate([*self._flows, np.empty((0, 3), np.int64)]),
             entries,
             self._is_kineto or "deviceProperties" in entries or "distributedInfo" in entries,
@@ -313,6 +317,7 @@ class _Gathered:
             common = (columns[0], columns[1], name, thread, columns[2])
             if is_call:
                 self._add_collectives(name, args)
+                self._add_sizes(args)
                 self._add_calls(Calls(*common, _links(args, columns[2])))
             else:
                 self._activities.append((*common, *_of_device(args)))
@@ -341,6 +346,14 @@ class _Gathered:
             if origin is not None:
                 given = bytes_of(args[k])
                 self._collectives.append((self._calls_until_now + k, origin, given))
+
+    def _add_sizes(self, args: list[Arguments | None]) -> None:
+        """Add the bytes of copies that only their calls state, as those of ROCm do."""
+        for each in args:
+            if each is not None and each.size is not None:
+                size = _number(each.size)
+                if size >= 0:
+                    self._sizes[_whole(each.correlation)] = size
 
     def _add_others(self, block: Block) -> None:
         """Add names of threads, flows, and events that begin and end separately."""

@@ -107,19 +107,21 @@ class KinetoProfile(GpuProfile):
                     hint="put the traces of each run into its own directory",
                 )
             known[own] = path
-            self.world_size = max(self.world_size, stated.world_size or 0, own + 1)
+            self.world_size = max(self.world_size, stated.world_size or 0)
             backend = backend or stated.backend
             for process in found.values:
                 process.rank = own if len(found.values) == 1 else NONE
             processes += found.values
             self.steps.append(found.steps)
-        self.world_size = max(self.world_size, len(processes))
+        is_stated = self.world_size > max(known)
+        self.world_size = max(self.world_size, max(known) + 1, len(processes))
         missing = self.world_size - len(processes)
         if missing:
+            least = "" if is_stated else "at least "
             ranks = sorted({*range(self.world_size)} - {each.rank for each in processes})
             names = ", ".join(map(str, ranks[:5])) + (", ..." if len(ranks) > 5 else "")
             message = (
-                f"{missing} of {self.world_size} ranks have no file ({names}); "
+                f"{missing} of {least}{self.world_size} ranks have no file ({names}); "
                 f"p = {self.world_size}"
             )
             notices.note("CPM132", message, missing)
@@ -370,8 +372,12 @@ class _Processes:
         process = self._timeline.only_process
         threads = activities.thread[keep]
         start = activities.start[keep] - self._origin
-        copied = np.nan_to_num(activities.copied[keep]).astype(np.int64)
         direction = self._directions()[activities.name[keep]]
+        copied = activities.copied[keep]
+        sizes = self._columns.sizes
+        for k in np.flatnonzero(np.isnan(copied) & (direction > 0)).tolist() if sizes else ():
+            copied[k] = sizes.get(int(correlation[keep[k]]), 0.0)
+        copied = np.nan_to_num(copied).astype(np.int64)
         device = self._devices()[threads]
         stream = np.where(activities.stream[keep] >= 0, activities.stream[keep], threads)
         self._timeline.add_activities(
