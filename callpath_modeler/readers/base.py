@@ -2,8 +2,8 @@
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
-`CallSiteSource`, `StepSource`, `LineSource`, `PlacedSource`, `DividingReader`, `VerifyingReader` and
-`ColumnReader` are optional.
+`MainThreadSource`, `CallSiteSource`, `StepSource`, `LineSource`, `PlacedSource`, `DividingReader`,
+`VerifyingReader` and `ColumnReader` are optional.
 """
 
 from __future__ import annotations
@@ -283,6 +283,18 @@ class ThreadSource(Protocol):
         DataError
             If this profile has no values of single threads. The message says why.
         """
+        ...
+
+
+@runtime_checkable
+class MainThreadSource(ThreadSource, Protocol):
+    """A profile whose main threads do the work, while other threads help them.
+
+    Helpers are no workers beside the main threads, so they have no part in the efficiency.
+    """
+
+    def main_threads(self) -> BoolArray:
+        """Return which threads are main threads, [threads], in the order of `ThreadSums`."""
         ...
 
 

@@ -47,6 +47,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.profile.unify import scatter_to_union, unify
 from callpath_modeler.readers.base import (
+    MainThreadSource,
     ProfileSource,
     Reduced,
     ReducedSource,
@@ -398,6 +399,9 @@ def read_balance(source: ProfileSource, stated: DeclaredUnits, request: BalanceR
     subtrees, activities = len(chosen) + 1, len(Activity)
     group = np.where(ignored, ROOT, home * activities + activity)[own]
     sums = source.sums_of_threads(metric, group, subtrees * activities)
+    if isinstance(source, MainThreadSource):
+        is_main = source.main_threads()
+        sums = ThreadSums(sums.values[:, is_main], sums.process[is_main])
     time = sums.values.reshape(subtrees, activities, -1)
     time *= stated.factors.get(metric, 1.0)
     if not (time <= _LARGEST).all():

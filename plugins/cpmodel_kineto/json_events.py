@@ -156,7 +156,7 @@ class EventFile:
             yield from self._list(may_be_open=True)
             return
         if first != b"{":
-            raise self._error("is not a trace in JSON")
+            raise self._error("is no trace in JSON")
         self._at += 1
         while (first := self._next(_GAP)) != b"}":
             key = self._value()

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import STEP, Metric, Region
-from callpath_modeler.readers.base import StepRange, ThreadSums
-from callpath_modeler.readers.reductions import Columns
+from callpath_modeler.readers.base import StepRange
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
 from cpmodel_gpu import timeline
 from cpmodel_gpu.activities import Copy, Intervals
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
-from cpmodel_gpu.profile import TIME, GpuProfile, ProcessValues
+from cpmodel_gpu.profile import GpuProfile, ProcessValues
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
 from cpmodel_kineto.steps import Steps, note_steps, numbered, steps_of
 
@@ -137,34 +136,13 @@ class KinetoProfile(GpuProfile):
             metadata=metadata,
         )  # fmt: skip
 
-    def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
-        """Return sums over groups of call paths, of times for the main thread of each process.
+    def main_threads(self) -> BoolArray:
+        """Return which threads do the work of their process.
 
         Other threads communicate, or run the backward pass while the main thread waits for them.
-        They are no workers beside it, so they have no part in the efficiency.
-
-        Raises
-        ------
-        KeyError
-            If the metric does not exist.
-        DataError
-            If the metric has values of GPU streams or devices.
         """
-        sums = super().sums_of_threads(metric, group, groups)
-        if metric != TIME.name:
-            return sums
-        main = np.flatnonzero(np.diff(sums.process, prepend=NONE))
-        return ThreadSums(sums.values[:, main], sums.process[main])
-
-    @cached_property
-    def _with_longest(self) -> Columns:
-        """The threads of each process; the main one has the time of the process."""
-        if self.columns.threads == 1:
-            return self.columns
-        process, column = self.columns.threads_in_order
-        totals = np.zeros(self.columns.stored)
-        totals[column] = np.diff(process, prepend=NONE) > 0
-        return self.columns.with_longest(totals)
+        process, _ = self.columns.threads_in_order
+        return np.asarray(np.diff(process, prepend=NONE) > 0)
 
     def with_steps(self, steps: StepRange) -> KinetoProfile:
         """Return the same profile with the selected steps only."""
