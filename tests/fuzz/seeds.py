@@ -19,6 +19,7 @@ import collectives
 import communication
 import cube_writer as cw
 import hpctoolkit_files
+import kineto_writer
 import profiler_files
 import table_files as tf
 import tau_writer
@@ -27,7 +28,7 @@ import workflow_files as wf
 from callpath_modeler.history import history_store as history
 from callpath_modeler.history.predictions import OutcomeRecord, PredictionRecord, remember
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
-from fuzz.forms import Directory, bundle, zipped
+from fuzz.forms import Directory, bundle, gunzipped, zipped
 from program_logs import PROGRAMS
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -371,6 +372,23 @@ _TAU_PATHS = {
     ".TAU application => main => solve": (10, 2_500_000.0),
     ".TAU application => main => solve => MPI_Allreduce()": (40, 250_000.0),
 }
+
+
+def kineto() -> list[bytes]:
+    """Return traces of PyTorch, and a list of events that begin and end separately."""
+    edges = [
+        {"ph": phase, "name": "f", "pid": 1, "tid": 1, "ts": ts} for phase, ts in zip("BE", (1, 5))
+    ]
+    made = [kineto_writer.training(steps=1).text().encode(), json.dumps(edges).encode()]
+    return made + [gunzipped(each) for each in _measured("gpu/kineto/**/*.json.gz")]
+
+
+def kineto_ranks() -> list[bytes]:
+    """Return directories with a trace for each rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        for rank in range(2):
+            kineto_writer.training(rank, steps=1).write(Path(folder) / f"rank-{rank}.json")
+        return [bundle(Path(folder))]
 
 
 def _tau_threads() -> dict[tuple[int, int, int], list[tau_writer.Timer]]:
