@@ -241,11 +241,10 @@ class Timeline:
         found = nested(self._paths, calls, self._slack)
         self.crossing += found.crossing
         values = {"time": nonzero(found.time), "visits": nonzero(found.visits)}
-        for name in columns:
+        for name, column in columns.items():
             if name.startswith("value "):
-                values[name.removeprefix("value ")] = nonzero(
-                    np.bincount(found.path, columns[name])
-                )
+                sums = np.bincount(found.path, column)
+                values[name.removeprefix("value ")] = nonzero(sums)
         window = int(start[0]), int(end.max())
         waiting = _waiting(self._paths.regions.all)[columns.pop("region")]
         process.waits.append(Intervals.union(start[waiting], end[waiting]))

@@ -6,12 +6,13 @@ import sqlite3
 from collections import defaultdict
 from contextlib import closing
 
+import msgspec
 import numpy as np
 import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.profile.schema import Reduction
-from cpmodel_gpu import NsightReader
+from cpmodel_gpu import ExtraProfReader, NsightReader
 
 GPU = "time on GPU streams"
 PREFIX = "CUPTI_ACTIVITY_KIND_"
@@ -183,3 +184,48 @@ def test_small_scales_predict_the_kernel_at_the_largest(shared_data, tmp_path):
     (row,) = [k for k in range(len(tree)) if tree.name(k) == "vector_add" and ranking.value[k] > 0]
     assert ranking.low[row] * 1e9 <= ADDED[10000] <= ranking.high[row] * 1e9
     assert ranking.value[row] * 1e9 == pytest.approx(ADDED[10000], rel=0.15)
+
+
+def nodes(raw, below=()):
+    """Yield the nodes of a tree of Extra-Prof, with the types of the nodes above."""
+    for each in raw[1]:
+        yield each, below
+        yield from nodes(each, (*below, each[2]))
+
+
+def test_trees_of_extra_prof_conserve_their_sums(shared_data):
+    found = sorted((shared_data / "gpu/extra_prof").glob("*/*/profile.extra-prof.msgpack"))
+    assert len(found) == 9
+    for path in found:
+        magic, _, root, *_ = msgspec.msgpack.decode(path.read_bytes())
+        assert magic == "EXTRA PROF"
+        total = dict.fromkeys((2, 3, 4), 0.0)
+        copied = calls = 0.0
+        for node, above in nodes(root):
+            if node[3] & 2 or 7 in above:
+                continue
+            if node[2] in total:
+                total[node[2]] += float(np.sum(node[4]))
+                copied += float(np.sum(node[6])) if node[2] == 3 else 0.0
+            else:
+                calls += float(np.sum(node[5]))
+        with ExtraProfReader().open(path) as profile:
+            times = sums_by_role(profile, GPU)
+            assert round(times["kernel"] * 1e9) == total[2], path
+            assert round(times["gpu copy"] * 1e9) == total[3] + total[4], path
+            both = ("bytes_host_to_device", "bytes_device_to_host")
+            assert sum(profile.reduce(each, Reduction.SUM).total for each in both) == copied, path
+            assert profile.reduce("visits", Reduction.SUM).total == calls, path
+
+
+def test_a_tree_has_its_energy_in_joules(shared_data):
+    path = shared_data / "gpu/extra_prof/test_with_energy/example.s2/profile.extra-prof.msgpack"
+    root = msgspec.msgpack.decode(path.read_bytes())[2]
+    (main,) = [node for node, above in nodes(root) if node[0] == "main" and not above]
+    with ExtraProfReader().open(path) as profile:
+        reduced = profile.reduce("energy_cpu", Reduction.MAX)
+        tree = profile.call_tree
+        (row,) = tree.rows_of("main")
+        whole = tree.inclusive(reduced.exclusive)[row]
+        assert whole == pytest.approx(main[8][0][0] * 1e-6, rel=1e-9)
+        assert whole == pytest.approx(1634.563626)
