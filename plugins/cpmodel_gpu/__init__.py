@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cpmodel_gpu.reader import NsightReader
+    from cpmodel_gpu.reader import ExtraProfReader, NsightReader
 
-__all__ = ["NsightReader"]
+__all__ = ["ExtraProfReader", "NsightReader"]
 
 
 def __getattr__(name: str) -> object:
     # Readers import numpy when they open a file, which is too slow for listing the plugins.
-    if name == "NsightReader":
-        from cpmodel_gpu.reader import NsightReader
+    if name in __all__:
+        from cpmodel_gpu import reader
 
-        return NsightReader
+        return getattr(reader, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,11 +18,21 @@ from enum import IntEnum
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import FloatArray, Int32Array, Int64Array, IntArray
+from callpath_modeler.arrays import (
+    FloatArray,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    give_back_pages,
+)
 from callpath_modeler.profile.schema import COPIED_BYTES
 
 _BLOCK = 1 << 18
 """Number of activities whose intervals are compared together."""
+
+_MOST_DEVICES = 4_096
+"""Largest number of devices of a process that are told apart."""
 
 PathValues = tuple[IntArray, FloatArray]
 """Call paths, ascending, and their values, both [k]; other call paths have zero."""
@@ -140,7 +150,7 @@ class DeviceWork:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[Int64Array, Int64Array, Int32Array, Int32Array]] = []
+        self._blocks: list[tuple[Int64Array, Int64Array, Int32Array, Int16Array]] = []
         self._devices: dict[int, int] = {}
         self._streams: set[tuple[int, int]] = set()
         self._time, self._visits = np.zeros(0), np.zeros(0)
@@ -208,33 +218,32 @@ class DeviceWork:
         found["idle"] = whole, np.array([float(idle)])
         return found
 
-    def _device_numbers(self, block: Activities) -> Int32Array:
+    def _device_numbers(self, block: Activities) -> Int16Array:
         """Return the number of the device of each activity in order of appearance, [n]."""
-        found = np.zeros(len(block.start), np.int32)
-        # Activities of one stream mostly follow each other, so one comparison tells them apart.
-        changes = (np.diff(block.device) != 0) | (np.diff(block.stream) != 0)
-        first = np.concatenate(([0], np.flatnonzero(changes) + 1))
-        devices, streams = block.device[first].tolist(), block.stream[first].tolist()
-        self._streams.update(zip(devices, streams, strict=True))
-        numbers = [self._devices.setdefault(k, len(self._devices)) for k in devices]
-        found[:] = np.repeat(numbers, np.diff(np.append(first, len(found))))
+        found = np.zeros(len(block.start), np.int16)
+        for device in _distinct(block.device):
+            number = self._devices.setdefault(device, min(len(self._devices), _MOST_DEVICES))
+            rows = np.flatnonzero(block.device == device)
+            found[rows] = number
+            self._streams.update((device, each) for each in _distinct(block.stream[rows]))
         return found
 
-    def _joined(self) -> tuple[Int64Array, Int64Array, Int32Array, Int32Array]:
+    def _joined(self) -> tuple[Int64Array, Int64Array, Int32Array, Int16Array]:
         """Return all activities in order of their starts, and forget the blocks."""
         if not self._blocks:
             nothing = np.empty(0, np.int64)
-            return nothing, nothing, nothing.astype(np.int32), nothing.astype(np.int32)
+            return nothing, nothing, nothing.astype(np.int32), nothing.astype(np.int16)
         columns = [list(column) for column in zip(*self._blocks, strict=True)]
         self._blocks = []
-        start = np.concatenate(columns[0])
-        columns[0] = []
-        order = None if (start[1:] >= start[:-1]).all() else np.argsort(start, kind="stable")
-        found = [start if order is None else start[order]]
-        for column in columns[1:]:
+        found: list[np.ndarray] = []
+        order = None
+        for column in columns:
             joined = np.concatenate(column)
             column.clear()
+            if not found and not (joined[1:] >= joined[:-1]).all():
+                order = np.argsort(joined, kind="stable")
             found.append(joined if order is None else joined[order])
+            give_back_pages(found)
         return found[0], found[1], found[2], found[3]
 
 
@@ -280,3 +289,9 @@ def nonzero(values: FloatArray | Int64Array) -> PathValues:
     """Return the call paths with a value, and their values."""
     at = np.flatnonzero(values)
     return at, values[at].astype(np.float64)
+
+
+def _distinct(numbers: Int64Array) -> list[int]:
+    if (numbers == numbers[0]).all():
+        return [int(numbers[0])]
+    return [int(each) for each in np.unique(numbers)]

@@ -79,10 +79,11 @@ class Database:
         """Yield blocks of rows as `blocks` does, and the values of a column of texts."""
         known = self.tables.get(table, frozenset())
         if known.intersection(columns):
-            for rows in self._rows(table, (*columns, text), known):
-                numbers = chain.from_iterable(row[:-1] for row in rows)
-                found = self._columns_of(numbers, len(columns), len(rows))
-                yield found, [_shortened(row[-1]) for row in rows]
+            for rows in self._rows(table, columns, known, (text,) if text in known else ()):
+                width = len(columns)
+                numbers = chain.from_iterable(row[:width] for row in rows)
+                texts = [_shortened(row[-1]) if len(row) > width else None for row in rows]
+                yield self._columns_of(numbers, width, len(rows)), texts
 
     def records(self, table: str, columns: Sequence[str], most: int) -> list[tuple[object, ...]]:
         """Return the first rows of a small table, with texts of a bounded length."""
@@ -90,7 +91,7 @@ class Database:
         if not known.issuperset(columns):
             return []
         found: list[tuple[object, ...]] = []
-        for rows in self._rows(table, columns, known):
+        for rows in self._rows(table, (), known, columns):
             found += [tuple(map(_shortened, row)) for row in rows]
             if len(found) >= most:
                 break
@@ -120,10 +121,15 @@ class Database:
         return frozenset(name for name, _ in rows if isinstance(name, str))
 
     def _rows(
-        self, table: str, columns: Sequence[str], known: frozenset[str]
+        self, table: str, columns: Sequence[str], known: frozenset[str], texts: Sequence[str] = ()
     ) -> Iterator[list[tuple[object, ...]]]:
         # Names are among those of the table, or constants of the caller.
-        chosen = ", ".join(_quoted(each) if each in known else "NULL" for each in columns)
+        # Python converts blocks of numbers faster if NULL is one of them.
+        numbers = [
+            f"ifnull({_quoted(each)}, {MISSING})" if each in known else str(MISSING)
+            for each in columns
+        ]
+        chosen = ", ".join([*numbers, *map(_quoted, texts)])
         cursor = self._connection.execute(f"SELECT {chosen} FROM main.{_quoted(table)} NOT INDEXED")  # noqa: S608
         number = 0
         while rows := cursor.fetchmany(_BLOCK):

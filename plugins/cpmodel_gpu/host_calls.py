@@ -118,8 +118,12 @@ def call_order(start: Int64Array, end: Int64Array) -> IntArray | None:
         return None
     order = np.argsort(start, kind="stable")
     # Few calls start together, and only those need their ends.
-    ties = np.flatnonzero(start[order[1:]] == start[order[:-1]])
-    together = np.union1d(ties, ties + 1)
+    ties = [
+        np.flatnonzero(np.diff(start[order[first : first + _BLOCK + 1]]) == 0) + first
+        for first in range(0, len(start), _BLOCK)
+    ]
+    tied = np.concatenate(ties)
+    together = np.union1d(tied, tied + 1)
     rows = order[together]
     order[together] = rows[np.lexsort((-end[rows], start[rows]))]
     return order

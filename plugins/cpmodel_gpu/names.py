@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from callpath_modeler.profile.schema import Region
 from cpmodel_gpu.activities import Copy
 
@@ -15,6 +17,8 @@ COPY_NAMES = {
 }
 _ANONYMOUS = "(anonymous namespace)"
 _LONGEST = 2_000
+_MANGLED = re.compile(r"_Z(N?)(?=[1-9])")
+_LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 
 
 def copy_region(kind: Copy, paradigm: str = "cuda") -> Region:
@@ -30,8 +34,28 @@ def kernel_region(name: str, paradigm: str = "cuda") -> Region:
     name : demangled name with the types of results and arguments
     paradigm : ``"cuda"``, ``"hip"`` or another accelerator
     """
-    short = without_arguments(name)
+    short = without_arguments(_plain(name))
     return Region(short, mangled=name if name != short else "", paradigm=paradigm, role="kernel")
+
+
+def _plain(name: str) -> str:
+    """Return the name in a linker's name of a function without templates; else the name.
+
+    >>> _plain("_Z4testPdmm"), _plain("_ZN3sim4stepEPd"), _plain("_ZSt4sort")
+    ('test', 'sim::step', '_ZSt4sort')
+    """
+    found = _MANGLED.match(name)
+    if found is None:
+        return name
+    parts, place = [], found.end()
+    while (number := _LENGTH.match(name, place)) is not None:
+        end = number.end() + int(number[0])
+        parts.append(name[number.end() : end])
+        place = end
+        if not found[1]:
+            break
+    is_whole = place <= len(name) and parts and (not found[1] or name[place : place + 1] == "E")
+    return "::".join(parts) if is_whole else name
 
 
 def without_arguments(name: str) -> str:

@@ -241,7 +241,9 @@ class NsightFile:
     def _add_graphs(self) -> None:
         # If the kernels of graphs are recorded, the graphs are no further work.
         columns = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
-        if any((nodes > 0).any() for (nodes,) in self._database.blocks(_KERNELS, ("graphNodeId",))):
+        if not self._database.has(_GRAPHS) or any(
+            (nodes > 0).any() for (nodes,) in self._database.blocks(_KERNELS, ("graphNodeId",))
+        ):
             return
         graph = Region("CUDA graph", paradigm="cuda", role="kernel")
         for block in self._database.blocks(_GRAPHS, columns):
@@ -331,9 +333,11 @@ def _offset(database: Database, frames: Mapping[int, object]) -> int:
     Some versions count the chains from 1 in one table and from 0 in the other.
     """
     used: set[int] = set()
+    if not frames:
+        return 0
     for (chain,) in database.blocks(API_CALLS, ("callchainId",)):
         used.update(np.unique(chain[chain != MISSING]).tolist())
-    is_shifted = used and frames and not used.issubset(frames)
+    is_shifted = used and not used.issubset(frames)
     return int(bool(is_shifted) and all(each + 1 in frames for each in used))
 
 

@@ -1,8 +1,8 @@
-"""Reader of databases of Nsight Systems."""
+"""Readers of databases of Nsight Systems, and of call trees of Extra-Prof."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _REPORTS = (".nsys-rep", ".qdrep", ".qdstrm")
 """Reports of Nsight Systems, whose format is not documented."""
 _MAGIC = b"SQLite format 3\x00"
+_EXTRA_PROF = b"\xaaEXTRA PROF"
 _HEAD = 1 << 16
 _NAMES = (b"CUPTI_ACTIVITY_KIND_", b"NVTX_EVENTS")
 _DATABASES = (".sqlite", ".sqlite3", ".db")
@@ -34,7 +35,7 @@ class NsightReader:
     def match(self, path: Path) -> Match:
         """Return whether a file is such a database, or a directory has one for each rank."""
         if path.is_dir():
-            return Match.CONTENT if _files_of_ranks(path) else Match.NO
+            return Match.CONTENT if _databases_of_ranks(path) else Match.NO
         if path.name.lower().endswith(_REPORTS):
             return Match.NAME if first_block(path, 1) else Match.NO
         return Match.CONTENT if _is_nsight(path) else Match.NO
@@ -56,7 +57,7 @@ class NsightReader:
                 hint=f"export it: `nsys export --type sqlite {path.name}`",
             )
         if path.is_dir():
-            yield nsight_run(path, _files_of_ranks(path))
+            yield nsight_run(path, _databases_of_ranks(path))
             return
         if first_block(path, len(_MAGIC)) != _MAGIC:
             raise InputError(
@@ -64,6 +65,48 @@ class NsightReader:
                 hint="make one: `nsys export --type sqlite REPORT.nsys-rep`",
             )
         yield nsight_run(path, {-1: path})
+
+
+class ExtraProfReader:
+    """Reader of the call tree of one process, or of a directory with one for each rank."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "extra-prof"
+    description: ClassVar[str] = "Extra-Prof: call trees of CUDA programs, with energy"
+    suffixes: ClassVar[tuple[str, ...]] = (".extra-prof.msgpack",)
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a call tree, or a directory has one for each rank."""
+        if path.is_dir():
+            return Match.CONTENT if _trees_of_ranks(path) else Match.NO
+        return Match.CONTENT if _is_extra_prof(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a call tree, or the call trees of all ranks in a directory.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged, or no such call tree.
+        """
+        from cpmodel_gpu.extra_prof import extra_prof_run
+
+        yield extra_prof_run(path, _trees_of_ranks(path) if path.is_dir() else {-1: path})
+
+
+def _is_extra_prof(path: Path) -> bool:
+    """Return whether a file begins with a list whose first entry is the name of the tool."""
+    head = first_block(path, 2 + len(_EXTRA_PROF))
+    return head[:1] in (b"\x93", b"\x94", b"\x95", b"\x96") and head[1:].startswith(_EXTRA_PROF)
+
+
+def _trees_of_ranks(directory: Path) -> Mapping[int, Path]:
+    return _files_of_ranks(directory, ExtraProfReader.suffixes, _is_extra_prof)
+
+
+def _databases_of_ranks(directory: Path) -> Mapping[int, Path]:
+    return _files_of_ranks(directory, _DATABASES, _is_nsight)
 
 
 def _is_nsight(path: Path) -> bool:
@@ -81,12 +124,13 @@ def _is_nsight(path: Path) -> bool:
         return any(name in first_block(path, _HEAD) for name in _NAMES)
 
 
-def _files_of_ranks(directory: Path) -> Mapping[int, Path]:
-    """Return the database of each rank in a directory; nothing if it has no such databases."""
+def _files_of_ranks(
+    directory: Path, suffixes: tuple[str, ...], is_profile: Callable[[Path], bool]
+) -> Mapping[int, Path]:
+    """Return the profile of each rank in a directory; nothing if it has no such profiles."""
     try:
         entries = sorted(directory.iterdir())
     except OSError:
         return {}
-    files: Sequence[Path] = [each for each in entries if each.name.lower().endswith(_DATABASES)]
-    ranks = ranks_of(files)
-    return ranks if ranks and all(map(_is_nsight, ranks.values())) else {}
+    ranks = ranks_of([each for each in entries if each.name.lower().endswith(suffixes)])
+    return ranks if ranks and all(map(is_profile, ranks.values())) else {}

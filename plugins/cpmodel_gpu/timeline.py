@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct, field
 
-from callpath_modeler.arrays import BoolArray, Int32Array, Int64Array, IntArray
+from callpath_modeler.arrays import (
+    BoolArray,
+    Int32Array,
+    Int64Array,
+    IntArray,
+    give_back_pages,
+)
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.schema import Region
 from cpmodel_gpu.activities import Activities, DeviceWork, Intervals, PathValues, nonzero
@@ -142,14 +148,16 @@ class Timeline:
             blocks += [np.full(n, _absent(name), np.int32) for n in self._lengths[len(blocks) :]]
             columns[name] = np.concatenate(blocks)
             del blocks
+            give_back_pages(columns.values())
         self._lengths = []
         if not columns:
             return
-        thread = columns.pop("thread")
         keys = [*self._threads]
         if len(keys) == 1:
+            del columns["thread"]
             self._nest_thread(keys[0], columns)
             return
+        thread = columns.pop("thread")
         order = np.argsort(thread, kind="stable")
         ends = np.cumsum(np.bincount(thread, minlength=len(keys)))
         for key, rows in zip(keys, np.split(order, ends[:-1]), strict=True):
@@ -184,7 +192,9 @@ class Timeline:
         """Return the values of each process by its number; call this once, at the end."""
         found = {}
         for number in sorted(self._processes):
-            found[number] = _values(number, self._processes.pop(number))
+            process = self._processes.pop(number)
+            process.launches.clear()
+            found[number] = _values(number, process)
         return found
 
     def _valid(self, start: Int64Array, end: Int64Array) -> IntArray:
@@ -208,36 +218,43 @@ class Timeline:
         if order is not None:
             for name in columns:
                 columns[name] = columns[name][order]
+            del order
         # Some tools record one call twice, as a call of its library inside the one of the user.
         correlation, end = columns["correlation"], columns["end"]
         same = (
             (correlation[1:] == correlation[:-1]) & (correlation[1:] >= 0) & (end[1:] <= end[:-1])
         )
         if same.any():
-            keep = np.flatnonzero(np.concatenate(([True], ~same)))
-            columns = {name: column[keep] for name, column in columns.items()}
-        start, end = columns["start"], columns["end"]
-        if not len(start):
+            keep = np.concatenate(([True], ~same))
+            for name in columns:
+                columns[name] = columns[name][keep]
+        del correlation, end, same
+        if not len(columns["start"]):
             return
+        process = self._processes.setdefault(key[0], _Process())
+        process.threads.append(self._nested(key[1], columns, process))
+
+    def _nested(self, number: int, columns: dict[str, np.ndarray], process: _Process) -> _Thread:
+        """Return the values of a thread, and keep its launches; its columns are forgotten."""
+        start, end = columns.pop("start"), columns.pop("end")
         calls = ThreadCalls(start, end, columns["region"], columns.get("below"))
         found = nested(self._paths, calls, self._slack)
         self.crossing += found.crossing
         values = {"time": nonzero(found.time), "visits": nonzero(found.visits)}
-        for name in columns:
+        for name, column in columns.items():
             if name.startswith("value "):
-                values[name.removeprefix("value ")] = nonzero(
-                    np.bincount(found.path, columns[name])
-                )
-        process = self._processes.setdefault(key[0], _Process())
+                sums = np.bincount(found.path, column)
+                values[name.removeprefix("value ")] = nonzero(sums)
         window = int(start[0]), int(end.max())
-        process.threads.append(_Thread(key[1], window, values))
-        waiting = np.flatnonzero(_waiting(self._paths.regions.all)[columns["region"]])
+        waiting = _waiting(self._paths.regions.all)[columns.pop("region")]
         process.waits.append(Intervals.union(start[waiting], end[waiting]))
-        launches = np.flatnonzero(columns["correlation"] >= 0)
-        if len(launches) == len(start):
-            process.launches.append((columns["correlation"], found.path))
-        else:
-            process.launches.append((columns["correlation"][launches], found.path[launches]))
+        del start, end, calls, waiting
+        correlation, path = columns.pop("correlation"), found.path
+        launches = correlation >= 0
+        if not launches.all():
+            correlation, path = correlation[launches], path[launches]
+        process.launches.append((correlation, path))
+        return _Thread(number, window, values)
 
     def _callers(self, process: _Process, correlation: Int64Array) -> Int32Array:
         """Return the call path of the launch of each activity, [n]."""

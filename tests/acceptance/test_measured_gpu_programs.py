@@ -6,13 +6,16 @@ import sqlite3
 from collections import defaultdict
 from contextlib import closing
 
+import msgspec
 import numpy as np
 import pytest
 
+import callpath_modeler as cpm
 from callpath_modeler.profile.schema import Reduction
-from cpmodel_gpu import NsightReader
+from cpmodel_gpu import ExtraProfReader, NsightReader
 
 GPU = "time on GPU streams"
+PREFIX = "CUPTI_ACTIVITY_KIND_"
 SCALES = (1, 2, 4, 8, 16)
 KERNELS = (48.000028, 114.684175, 230.271811, 443.786919, 895.646803)
 BUSY = (35.219149, 70.408759, 139.225054, 271.782028, 537.893996)
@@ -50,12 +53,16 @@ def sums_by_role(profile, metric: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(("scale", "kernels", "busy"), list(zip(SCALES, KERNELS, BUSY, strict=True)))
+@pytest.mark.parametrize(
+    ("scale", "kernels", "busy"), list(zip(SCALES, KERNELS, BUSY, strict=True))
+)
 def test_kernels_and_busy_devices_have_the_known_times(shared_data, scale, kernels, busy):
     with NsightReader().open(database(shared_data, scale)) as profile:
         assert sums_by_role(profile, GPU)["kernel"] * 1e3 == pytest.approx(kernels, abs=1e-9)
         assert sums_by_role(profile, "visits on GPU streams")["kernel"] == 12
-        assert profile.reduce("GPU busy", Reduction.MAX).total * 1e3 == pytest.approx(busy, abs=1e-9)
+        assert profile.reduce("GPU busy", Reduction.MAX).total * 1e3 == pytest.approx(
+            busy, abs=1e-9
+        )
         assert sums_by_role(profile, "visits")["cuda"] == 184
         assert sums_by_role(profile, "visits")["user"] == 76
         assert (profile.extent.processes, profile.extent.threads) == (1, 1)
@@ -80,9 +87,9 @@ def test_kernels_copies_and_calls_are_those_that_sql_counts(shared_data):
             activities = {"kernel": ("KERNEL",), "gpu copy": ("MEMCPY", "MEMSET")}
             for role, kinds in activities.items():
                 counted = [
-                    rows(path, f"SELECT count(*), sum(end - start) FROM CUPTI_ACTIVITY_KIND_{kind}")
+                    rows(path, f"SELECT count(*), sum(end - start) FROM {PREFIX}{kind}")  # noqa: S608
                     for kind in kinds
-                    if f"CUPTI_ACTIVITY_KIND_{kind}" in tables
+                    if PREFIX + kind in tables
                 ]
                 assert visits[role] == sum(number for ((number, _),) in counted), path
                 assert round(times[role] * 1e9) == sum(time for ((_, time),) in counted), path
@@ -90,10 +97,7 @@ def test_kernels_copies_and_calls_are_those_that_sql_counts(shared_data):
             assert calls == rows(path, query)[0][0], path
             for kind, metric in ((1, "bytes_host_to_device"), (2, "bytes_device_to_host")):
                 if "CUPTI_ACTIVITY_KIND_MEMCPY" in tables:
-                    query = (
-                        "SELECT sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY "
-                        f"WHERE copyKind = {kind}"
-                    )
+                    query = f"SELECT sum(bytes) FROM {PREFIX}MEMCPY WHERE copyKind = {kind}"  # noqa: S608
                     total = profile.reduce(metric, Reduction.MAX).total
                     assert total == rows(path, query)[0][0], path
 
@@ -151,5 +155,77 @@ def test_call_chains_equal_those_that_another_tool_resolved(shared_data):
             assert ours == expected
 
 
-def predicted(folders, tmp_path, metric: str, target: float, pick) -> tuple[float, float, float]:
-    """Return the prediction of the sum of a metric over chosen call paths, and its band."""
+def ranking_at(folder, paths, metric: str, target: float, ignore=()) -> cpm.Ranking:
+    """Return the ranking at a target from the runs at smaller scales."""
+    for path in paths:
+        (folder / path.parent.name).symlink_to(path.parent)
+    options = cpm.LoadOptions(cpm.ReadOptions(metrics=(metric,)), ignore=ignore)
+    study = cpm.Study(str(folder), options)
+    return study.ranking(target=target, metric=metric)
+
+
+@pytest.mark.parametrize(
+    ("metric", "ignore", "measured"),
+    [(GPU, ("copy*", "memory set"), KERNELS[-1]), ("GPU busy", (), BUSY[-1])],
+)
+def test_small_scales_predict_the_kernels_and_the_busy_time_of_the_largest(
+    shared_data, tmp_path, metric, ignore, measured
+):
+    paths = [database(shared_data, scale) for scale in SCALES[:-1]]
+    total = ranking_at(tmp_path, paths, metric, 16, ignore).sum_of_all
+    assert total.low[0] * 1e3 <= measured <= total.high[0] * 1e3
+    assert total.value[0] * 1e3 == pytest.approx(measured, rel=0.07)
+
+
+def test_small_scales_predict_the_kernel_at_the_largest(shared_data, tmp_path):
+    paths = [sampled(shared_data, scale) for scale in (10, 100, 1000)]
+    ranking = ranking_at(tmp_path, paths, GPU, 10000)
+    tree = ranking.tree
+    (row,) = [k for k in range(len(tree)) if tree.name(k) == "vector_add" and ranking.value[k] > 0]
+    assert ranking.low[row] * 1e9 <= ADDED[10000] <= ranking.high[row] * 1e9
+    assert ranking.value[row] * 1e9 == pytest.approx(ADDED[10000], rel=0.15)
+
+
+def nodes(raw, below=()):
+    """Yield the nodes of a tree of Extra-Prof, with the types of the nodes above."""
+    for each in raw[1]:
+        yield each, below
+        yield from nodes(each, (*below, each[2]))
+
+
+def test_trees_of_extra_prof_conserve_their_sums(shared_data):
+    found = sorted((shared_data / "gpu/extra_prof").glob("*/*/profile.extra-prof.msgpack"))
+    assert len(found) == 9
+    for path in found:
+        magic, _, root, *_ = msgspec.msgpack.decode(path.read_bytes())
+        assert magic == "EXTRA PROF"
+        total = dict.fromkeys((2, 3, 4), 0.0)
+        copied = calls = 0.0
+        for node, above in nodes(root):
+            if node[3] & 2 or 7 in above:
+                continue
+            if node[2] in total:
+                total[node[2]] += float(np.sum(node[4]))
+                copied += float(np.sum(node[6])) if node[2] == 3 else 0.0
+            else:
+                calls += float(np.sum(node[5]))
+        with ExtraProfReader().open(path) as profile:
+            times = sums_by_role(profile, GPU)
+            assert round(times["kernel"] * 1e9) == total[2], path
+            assert round(times["gpu copy"] * 1e9) == total[3] + total[4], path
+            both = ("bytes_host_to_device", "bytes_device_to_host")
+            assert sum(profile.reduce(each, Reduction.SUM).total for each in both) == copied, path
+            assert profile.reduce("visits", Reduction.SUM).total == calls, path
+
+
+def test_a_tree_has_its_energy_in_joules(shared_data):
+    path = shared_data / "gpu/extra_prof/test_with_energy/example.s2/profile.extra-prof.msgpack"
+    root = msgspec.msgpack.decode(path.read_bytes())[2]
+    (main,) = [node for node, above in nodes(root) if node[0] == "main" and not above]
+    with ExtraProfReader().open(path) as profile:
+        reduced = profile.reduce("energy_cpu", Reduction.MAX)
+        tree = profile.call_tree
+        (row,) = tree.rows_of("main")
+        whole = tree.inclusive(reduced.exclusive)[row]
+        assert whole == pytest.approx(main[8][0][0] * 1e-6, rel=1e-9)
+        assert whole == pytest.approx(1634.563626)

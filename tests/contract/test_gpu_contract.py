@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+import extra_prof_writer as ew
 import nsight_writer as nw
 from callpath_modeler.testing import ReaderContract
-from cpmodel_gpu import NsightReader
+from cpmodel_gpu import ExtraProfReader, NsightReader
 
 
 class TestNsight(ReaderContract):
@@ -54,4 +55,28 @@ class TestNsightOfRanks(ReaderContract):
             ("time", "main"): 500e-9,
             ("time on GPU streams", f"{launch}/add"): 300e-9,
             ("time of all threads", "cudaMalloc_v3020"): 20e-9,
+        }
+
+
+class TestExtraProf(ReaderContract):
+    reader_class = ExtraProfReader
+
+    @pytest.fixture(params=[1, 2])
+    def profile(self, request, tmp_path):
+        path = tmp_path / "run" / "profile.extra-prof.msgpack"
+        return ew.write(path, ew.small(threads=request.param))
+
+    @pytest.fixture
+    def known(self):
+        kernel = "main/work/kernel launch/test"
+        return {
+            ("time", "main"): 300e-9,
+            ("time", "main/work"): 150e-9,
+            ("time", "main/work/kernel launch"): 50e-9,
+            ("visits", "main/work"): 3.0,
+            ("time on GPU streams", kernel): 400e-9,
+            ("visits on GPU streams", kernel): 5.0,
+            ("bytes_host_to_device", "main/cudaMemcpy/copy host to device"): 4096.0,
+            ("energy_cpu", "main"): 6e-6,
+            ("energy_gpu", kernel): 7e-6,
         }

@@ -18,8 +18,10 @@ import caliper_writer
 import collectives
 import communication
 import cube_writer as cw
+import extra_prof_writer
 import hpctoolkit_files
 import kineto_writer
+import nsight_writer
 import profiler_files
 import table_files as tf
 import tau_writer
@@ -418,6 +420,37 @@ def tau_packed() -> list[bytes]:
 _JUBE_TITLES = ["nodes", "tasks", "threads", "runtime_avg[s]", "bandwidth[MB/s]"]
 
 
+@cache
+def nsight() -> list[bytes]:
+    """Return databases of Nsight Systems: with ranges, with call chains, and with MPI."""
+    ranges, chains, messages = nsight_writer.small(), nsight_writer.Report(), nsight_writer.small()
+    for depth, symbol in enumerate(("cudaMalloc", "work", "main")):
+        chains.add("CUDA_CALLCHAINS", id=0, symbol=chains.text(symbol), module=1, unresolved=None,
+                   stackDepth=depth)  # fmt: skip
+    chains.call("cudaMalloc", 0, 50, 1, chain=0)
+    messages.add("MPI_P2P_EVENTS", start=700, end=710, globalTid=nsight_writer.global_tid(100, 100),
+                 textId=messages.text("MPI_Send"), size=8)  # fmt: skip
+    messages.add("MPI_RANKS", globalPid=nsight_writer.global_pid(100), rank=0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        return [
+            report.write(path / f"{k}.sqlite").read_bytes()
+            for k, report in enumerate((ranges, chains, messages))
+        ]
+
+
+@cache
+def extra_prof() -> list[bytes]:
+    """Return call trees of Extra-Prof with one thread and with two."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        return [
+            extra_prof_writer.write(path / str(k), extra_prof_writer.small(k)).read_bytes()
+            for k in (1, 2)
+        ]
+
+
+@cache
 def jube() -> list[bytes]:
     """Return result tables of JUBE in each style, and on the side."""
     rows = [(1, p, 2, wf.solve_time(p), 100 * p) for p in wf.SCALES]
