@@ -1,7 +1,8 @@
 """Time of one step of a training run at a target, and samples per second.
 
 Readers count the steps of a run and state their number in its metadata. The time of a step is the
-inclusive time of the call path of all steps, as mean over processes, divided by this number.
+run time, times the share of the call path of all steps, divided by this number. So both answers
+agree: the steps and the rest of the program add up to the run time.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ def step_time(answer: Answer) -> StepTime | None:
     if (rows >= tree.end[row]).any():
         return None
     of_steps = answer.of_sum(np.arange(row, tree.end[row]))
-    value, low, high = (
-        float(column[0]) / steps for column in (of_steps.value, of_steps.low, of_steps.high)
-    )
+    whole = answer.run_time.total if answer.run_time else answer.total
+    share = float(of_steps.value[0]) / float(answer.sum_of_all.value[0])
+    value, low, high = (float(end) * min(1.0, share) / steps for end in whole)
     if not value > 0:
         return None
     numbers = {each.name: each.values for each in experiment.numbers if is_number(each.values)}

@@ -22,7 +22,10 @@ STEP = "step"
 
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
-_OF_GPUS = frozenset({"exposed GPU time", "GPU busy", "GPU idle"})
+_OF_GPUS = frozenset(
+    {"exposed GPU time", "GPU busy", "GPU idle", "GPU computation", "GPU communication",
+     "overlapped GPU communication"}
+)  # fmt: skip
 """Times of GPUs that are not sums over their streams."""
 COPIED_BYTES = (
     "bytes_host_to_device",

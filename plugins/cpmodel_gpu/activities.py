@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.arrays import (
+    BoolArray,
     FloatArray,
     Int16Array,
     Int32Array,
@@ -143,6 +144,37 @@ def union_length(start: Int64Array, end: Int64Array) -> int:
     return int(end[-1] - start[0]) - gaps
 
 
+OVERLAP = ("computation", "communication", "overlapped")
+"""Keys of the times of devices with kernels that compute, communicate, and do both."""
+
+
+class Kernels(Struct, frozen=True, eq=False):
+    """What the activities of each call path are.
+
+    Attributes
+    ----------
+    compute, communicate : bool [call paths] kernels of the program, and of libraries that
+        communicate; other activities copy
+    """
+
+    compute: BoolArray
+    communicate: BoolArray
+
+    def overlap(self, start: Int64Array, end: Int64Array, path: Int32Array) -> Int64Array:
+        """Return the times in ns of one device in the order of `OVERLAP`.
+
+        Parameters
+        ----------
+        start, end, path : [n] intervals and call paths of activities, in order of starts
+        """
+        computes, communicates = self.compute[path], self.communicate[path]
+        either = computes | communicates
+        lengths = [
+            union_length(start[chosen], end[chosen]) for chosen in (computes, communicates, either)
+        ]
+        return np.array([lengths[0], lengths[1], lengths[0] + lengths[1] - lengths[2]], np.int64)
+
+
 class DeviceWork:
     """The activities of one process, added in blocks.
 
@@ -192,13 +224,16 @@ class DeviceWork:
         device = self._device_numbers(block)
         self._blocks.append((block.start, block.end, block.path.astype(np.int32), device))
 
-    def values(self, window: tuple[int, int], waits: Intervals) -> dict[str, PathValues]:
+    def values(
+        self, window: tuple[int, int], waits: Intervals, kernels: Kernels | None = None
+    ) -> dict[str, PathValues]:
         """Return the values of each metric on each call path; call this once, at the end.
 
         Parameters
         ----------
         window : first and last moment of the process, in ns, for its idle devices
         waits : times in which a thread of the process waits for a device
+        kernels : what the activities of each call path are; None = not known
         """
         found = {"time": nonzero(self._time), "visits": nonzero(self._visits)}
         found |= {BYTES[kind]: nonzero(each) for kind, each in self._bytes.items()}
@@ -208,14 +243,21 @@ class DeviceWork:
             waited = waits.upto(stop) - waits.upto(begin)
             exposed = _grown(exposed, path[alone], waited)
         busy = 0
+        overlap = np.zeros(3, np.int64)
         for number in range(self.devices):
             at = slice(None) if self.devices == 1 else np.flatnonzero(device == number)
+            # The union sorts the ends in place, so it comes last.
+            if kernels is not None:
+                overlap += kernels.overlap(start[at], end[at], path[at])
             busy += union_length(start[at], end[at])
         whole = np.zeros(1, np.intp)
         idle = max(0, self.devices * (window[1] - window[0]) - busy)
         found["exposed"] = nonzero(exposed)
         found["busy"] = whole, np.array([float(busy)])
         found["idle"] = whole, np.array([float(idle)])
+        if kernels is not None:
+            for key, length in zip(OVERLAP, overlap.tolist(), strict=True):
+                found[key] = whole, np.array([float(length)])
         return found
 
     def _device_numbers(self, block: Activities) -> Int16Array:

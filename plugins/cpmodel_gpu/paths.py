@@ -87,6 +87,10 @@ class Paths:
             path = self._parent[path]
         return chain[::-1]
 
+    def last_regions(self) -> IntArray:
+        """Return the number of the region of each call path, [n]."""
+        return np.array(self._region, np.intp)
+
     def depths(self) -> IntArray:
         """Return the number of callers of each call path, [n]."""
         found = np.zeros(len(self), np.intp)

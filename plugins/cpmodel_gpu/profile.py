@@ -46,6 +46,11 @@ _OF_DEVICES: Mapping[str, Metric] = {
     "visits": Metric("visits", "1", "Number of GPU activities").on_gpu_streams(),
     "exposed": Metric("exposed GPU time", "s", "GPU activities that run alone while threads wait"),
     "busy": Metric("GPU busy", "s", "Time in which a device works, sum over devices"),
+    "computation": Metric("GPU computation", "s", "Time in which a device computes"),
+    "communication": Metric("GPU communication", "s", "Time in which a device communicates"),
+    "overlapped": Metric(
+        "overlapped GPU communication", "s", "Time in which a device communicates and computes"
+    ),
     "idle": Metric("GPU idle", "s", "Time in which a device does nothing, sum over devices"),
     **{
         name: Metric(name, "B", f"Bytes: {name.removeprefix('bytes_').replace('_', ' ')}")

@@ -21,7 +21,7 @@ from callpath_modeler.arrays import (
 )
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.schema import Region
-from cpmodel_gpu.activities import Activities, DeviceWork, Intervals, PathValues, nonzero
+from cpmodel_gpu.activities import Activities, DeviceWork, Intervals, Kernels, PathValues, nonzero
 from cpmodel_gpu.host_calls import ThreadCalls, call_order, nested
 from cpmodel_gpu.paths import NOT_RECORDED, WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import ProcessValues
@@ -194,7 +194,7 @@ class Timeline:
         for number in sorted(self._processes):
             process = self._processes.pop(number)
             process.launches.clear()
-            found[number] = _values(number, process)
+            found[number] = _values(number, process, _kernels(self._paths))
         return found
 
     def _valid(self, start: Int64Array, end: Int64Array) -> IntArray:
@@ -310,7 +310,18 @@ def _waits(region: Region) -> bool:
     return kind is CallClass.GPU_SYNCHRONISATION or (is_blocking and "Async" not in region.name)
 
 
-def _values(number: int, process: _Process) -> ProcessValues:
+def _kernels(paths: Paths) -> Kernels | None:
+    """Return what activities of each call path are; None = no kernel communicates."""
+    kinds = [region.call_class for region in paths.regions.all]
+    number = paths.last_regions()
+    communicate = np.array([kind is CallClass.GPU_COMMUNICATION for kind in kinds])[number]
+    if not communicate.any():
+        return None
+    compute = np.array([kind is CallClass.GPU_COMPUTATION for kind in kinds])[number]
+    return Kernels(compute, communicate)
+
+
+def _values(number: int, process: _Process, kernels: Kernels | None) -> ProcessValues:
     """Return the values of a process, whose main thread comes first."""
     windows = [each.window for each in process.threads]
     of_work = process.work.window
@@ -333,7 +344,7 @@ def _values(number: int, process: _Process) -> ProcessValues:
     )
     return ProcessValues(
         threads=[each.values for each in threads],
-        devices=process.work.values(window, waits) if of_work is not None else {},
+        devices=process.work.values(window, waits, kernels) if of_work is not None else {},
         streams=process.work.streams,
     )
 

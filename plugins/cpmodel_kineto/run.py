@@ -355,7 +355,6 @@ class _Processes:
         sizes = self._columns.sizes
         for k in np.flatnonzero(np.isnan(copied) & (direction > 0)).tolist() if sizes else ():
             copied[k] = sizes.get(int(correlation[keep[k]]), 0.0)
-        copied = np.nan_to_num(copied).astype(np.int64)
         device = self._devices()[threads]
         stream = np.where(activities.stream[keep] >= 0, activities.stream[keep], threads)
         self._timeline.add_activities(
@@ -367,7 +366,7 @@ class _Processes:
                 self._region[activities.name[keep]],
                 device,
                 stream,
-                copied,
+                np.nan_to_num(copied).astype(np.int64),
                 direction,
             )
         )

@@ -9,6 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import callpath_modeler as cpm
+from callpath_modeler.analysis.step_time import step_time
 from callpath_modeler.profile.schema import Reduction
 from cpmodel_kineto import KinetoReader
 
@@ -124,3 +126,51 @@ def test_missing_ranks_are_named_and_do_not_change_the_scale(shared_data):
     assert profile.extent.processes == 2
     (finding,) = [each for each in profile.findings() if each.code == "CPM132"]
     assert finding.message == "126 of 128 ranks have no file (2, 3, 4, 5, 6, ...); p = 128"
+
+
+OF_HTA = {
+    # Times in us: busy, computation, communication, and the overlap of communication in percent.
+    # HolisticTraceAnalysis 0.5 with include_last_profiler_step=True.
+    "df_index_resolver/df_index_resolver.json.gz": (1000613, 620516, 357343, 0.0),
+    "trace_filter/sampled_rank-0.json.gz": (547656, 210320, 396199, 14.95),
+    "trace_filter/sampled_rank-1.json.gz": (580050, 271973, 379053, 19.93),
+    # It counts waits on streams as work of the device: 0.3 % here, 9 % of 56 us in another file.
+    "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz": (66327, 10637, 0, 0),
+    "critical_path/simple_add/benchmark_result_493459_1694039959_trace.json.gz": (49963, 10676, 0, 0),
+    "mtia_inference_trace/mtia_inference_rank_0.json.gz": (424040, None, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", OF_HTA)
+def test_breakdowns_of_devices_equal_those_of_hta(shared_data, name):
+    profile, _ = profile_of(shared_data / "gpu/kineto" / name)
+    busy, computation, communication, overlap = OF_HTA[name]
+
+    def total(metric):
+        return profile.reduce(metric, Reduction.SUM).total * 1e6
+
+    assert total("GPU busy") == pytest.approx(busy, rel=0.005)
+    if communication:
+        assert total("GPU computation") == pytest.approx(computation, rel=1e-6)
+        assert total("GPU communication") == pytest.approx(communication, rel=1e-6)
+        overlapped = 100 * total("overlapped GPU communication") / communication
+        assert overlapped == pytest.approx(overlap, abs=0.005)
+    elif computation:
+        spent = by_role(profile, "time on GPU streams")["kernel"] * 1e6
+        assert spent == pytest.approx(computation, rel=0.01)
+
+
+def one_step(shared_data, scales, target):
+    runs = [*(shared_data / "gpu/pytorch_ddp").glob("ddp.p*")]
+    chosen = sorted(each for each in runs if int(each.name.split(".")[1][1:]) in scales)
+    experiment = cpm.load(chosen, cpm.LoadOptions(cpm.ReadOptions(scaling="weak")))
+    return step_time(cpm.rank(cpm.fit(experiment), target))
+
+
+def test_three_scales_predict_the_next_and_four_scales_the_one_after(shared_data):
+    predicted = one_step(shared_data, {1, 2, 4}, 6)
+    assert predicted.low < np.mean(MEAN_STEPS["p6"]) * 1e-3 < predicted.high
+    later = one_step(shared_data, {1, 2, 4, 6}, 8)
+    assert later.steps == 6
+    assert 0.04 < later.low < later.value < later.high < 0.5
+    assert later.value > np.mean(MEAN_STEPS["p4"]) * 1e-3
