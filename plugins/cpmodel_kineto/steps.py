@@ -127,7 +127,7 @@ def note_steps(notices: Notices, steps: Sequence[Steps], selected: StepRange | N
         names = ", ".join(map(str, number[:slow].tolist()))
         scatter = percent(float(np.std(others) / np.mean(others)))
         message = (
-            f"{steps[0].name} {names}: {ratio} the median of the {len(others)} later steps, "
-            f"which scatter by {scatter}; --steps {number[slow]}- leaves them out"
+            f"{steps[0].name} {names} takes {ratio} times the median of the {len(others)} later "
+            f"steps, which scatter by {scatter}; --steps {number[slow]}- leaves it out"
         )
         notices.note("CPM188", message, slow)
