@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cpmodel_gpu.reader import ExtraProfReader, NsightReader
+    from cpmodel_gpu.reader import ExtraProfReader, NsightReader, RocpdReader
 
-__all__ = ["ExtraProfReader", "NsightReader"]
+__all__ = ["ExtraProfReader", "NsightReader", "RocpdReader"]
 
 
 def __getattr__(name: str) -> object:

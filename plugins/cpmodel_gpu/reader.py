@@ -1,7 +1,8 @@
-"""Readers of databases of Nsight Systems, and of call trees of Extra-Prof."""
+"""Readers of databases of Nsight Systems and rocprofv3, and of call trees of Extra-Prof."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ _MAGIC = b"SQLite format 3\x00"
 _EXTRA_PROF = b"\xaaEXTRA PROF"
 _HEAD = 1 << 16
 _NAMES = (b"CUPTI_ACTIVITY_KIND_", b"NVTX_EVENTS")
+_ROCPD_NAMES = (b"rocpd_region", b"rocpd_kernel_dispatch", b"rocpd_memory_copy")
+_OF_PROCESS = re.compile(r"\d+_results\.db")
+"""Name that rocprofv3 gives to the database of a process."""
 _DATABASES = (".sqlite", ".sqlite3", ".db")
 
 
@@ -49,7 +53,8 @@ class NsightReader:
         InputError
             If a file is damaged, is no such database, or is a report that has to be exported first.
         """
-        from cpmodel_gpu.nsight_run import nsight_run
+        from cpmodel_gpu.database_run import database_run
+        from cpmodel_gpu.nsight import NsightFile
 
         if path.name.lower().endswith(_REPORTS):
             raise InputError(
@@ -57,14 +62,77 @@ class NsightReader:
                 hint=f"export it: `nsys export --type sqlite {path.name}`",
             )
         if path.is_dir():
-            yield nsight_run(path, _databases_of_ranks(path))
+            yield database_run(path, _databases_of_ranks(path), NsightFile)
             return
         if first_block(path, len(_MAGIC)) != _MAGIC:
             raise InputError(
                 f"{path}: this is no database of Nsight Systems",
                 hint="make one: `nsys export --type sqlite REPORT.nsys-rep`",
             )
-        yield nsight_run(path, {-1: path})
+        yield database_run(path, {-1: path}, NsightFile)
+
+
+class RocpdReader:
+    """Reader of databases of rocprofv3: of one process, or of a directory with one for each."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "rocpd"
+    description: ClassVar[str] = "rocprofv3 databases (rocpd) of HIP programs"
+    suffixes: ClassVar[tuple[str, ...]] = ("_results.db",)
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a database, or a directory has those of one run."""
+        if path.is_dir():
+            return Match.CONTENT if _databases_of_processes(path) else Match.NO
+        return Match.CONTENT if _is_rocpd(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a database, or all databases of a run in a directory.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged, or no such database.
+        """
+        from cpmodel_gpu.database_run import database_run
+        from cpmodel_gpu.rocpd import RocpdFile
+
+        files = _databases_of_processes(path) if path.is_dir() else {-1: path}
+        if not path.is_dir() and first_block(path, len(_MAGIC)) != _MAGIC:
+            raise InputError(
+                f"{path}: this is no database of rocprofv3",
+                hint="record the program: `rocprofv3 --runtime-trace -- PROGRAM`",
+            )
+        yield database_run(path, files, RocpdFile)
+
+
+def _is_rocpd(path: Path) -> bool:
+    """Return whether a file is a database with a table of rocprofv3."""
+    if first_block(path, len(_MAGIC)) != _MAGIC:
+        return False
+    from cpmodel_gpu.database import opened
+    from cpmodel_gpu.rocpd import suffixes_of
+
+    try:
+        with opened(path) as database:
+            return bool(suffixes_of(database))
+    except MalformedError:
+        return any(name in first_block(path, _HEAD) for name in _ROCPD_NAMES)
+
+
+def _databases_of_processes(directory: Path) -> Mapping[int, Path]:
+    """Return the databases of a run: of its ranks, or of its processes by their numbers."""
+    ranks = _files_of_ranks(directory, (".db",), _is_rocpd)
+    if ranks:
+        return ranks
+    try:
+        files = [each for each in sorted(directory.iterdir()) if _OF_PROCESS.fullmatch(each.name)]
+    except OSError:
+        return {}
+    if len(files) < 2 or not all(map(_is_rocpd, files)):
+        return {}
+    return {-1 - k: path for k, path in enumerate(files)}
 
 
 class ExtraProfReader:

@@ -153,6 +153,8 @@ class Timeline:
         if not columns:
             return
         keys = [*self._threads]
+        if not keys:
+            return
         if len(keys) == 1:
             del columns["thread"]
             self._nest_thread(keys[0], columns)

@@ -4,8 +4,9 @@ import pytest
 
 import extra_prof_writer as ew
 import nsight_writer as nw
+import rocpd_writer as rw
 from callpath_modeler.testing import ReaderContract
-from cpmodel_gpu import ExtraProfReader, NsightReader
+from cpmodel_gpu import ExtraProfReader, NsightReader, RocpdReader
 
 
 class TestNsight(ReaderContract):
@@ -80,3 +81,40 @@ class TestExtraProf(ReaderContract):
             ("energy_cpu", "main"): 6e-6,
             ("energy_gpu", kernel): 7e-6,
         }
+
+
+class TestRocpd(ReaderContract):
+    reader_class = RocpdReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        return rw.small(tmp_path / "run" / "solver_results.db")
+
+    @pytest.fixture
+    def known(self):
+        kernel = "main/hipLaunchKernel/add<float>"
+        return {
+            ("time", "main"): 520e-9,
+            ("time", "main/hipMemcpy"): 100e-9,
+            ("time on GPU streams", kernel): 100e-9,
+            ("exposed GPU time", kernel): 100e-9,
+            ("exposed GPU time", "main/hipMemcpy/copy host to device"): 70e-9,
+            ("time on GPU streams", "(launch not recorded)/old"): 10e-9,
+            ("bytes_host_to_device", "main/hipMemcpy/copy host to device"): 8192.0,
+            ("GPU busy", "<program>"): 180e-9,
+        }
+
+
+class TestRocpdOfProcesses(ReaderContract):
+    reader_class = RocpdReader
+    damaged = 40
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        for k, number in enumerate((4711, 4733)):
+            rw.small(tmp_path / "run.p2" / f"{number}_results.db", factor=1 + k)
+        return tmp_path / "run.p2"
+
+    @pytest.fixture
+    def known(self):
+        return {("time on GPU streams", "main/hipLaunchKernel/add<float>"): 150e-9}

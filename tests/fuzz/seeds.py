@@ -23,6 +23,7 @@ import hpctoolkit_files
 import kineto_writer
 import nsight_writer
 import profiler_files
+import rocpd_writer
 import table_files as tf
 import tau_writer
 import trace_writer as ow
@@ -437,6 +438,13 @@ def nsight() -> list[bytes]:
             report.write(path / f"{k}.sqlite").read_bytes()
             for k, report in enumerate((ranges, chains, messages))
         ]
+
+
+@cache
+def rocpd() -> list[bytes]:
+    """Return a database of rocprofv3."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [rocpd_writer.small(Path(folder) / "a_results.db").read_bytes()]
 
 
 @cache

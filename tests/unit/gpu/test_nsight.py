@@ -217,3 +217,21 @@ def test_a_database_without_events_says_how_to_record_them(tmp_path):
     with pytest.raises(InputError) as caught, NsightReader().open(path):
         pass
     assert "nsys profile --trace" in caught.value.hint
+
+
+def test_a_table_without_rows_is_no_error(tmp_path):
+    report = nw.Report()
+    report.kernel("k()", 0, 10, 1)
+    path = report.write(
+        tmp_path / "a.sqlite",
+        ["CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, textId, domainId)"],
+    )
+    assert values(path, GPU) == {"(launch not recorded)/k": 10}
+    path = report.write(
+        tmp_path / "b.sqlite",
+        [
+            "CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, textId, domainId)",
+            "INSERT INTO NVTX_EVENTS VALUES (5, 1, 59, 'x', 1, NULL, 0)",
+        ],
+    )
+    assert values(path, GPU) == {"(launch not recorded)/k": 10}

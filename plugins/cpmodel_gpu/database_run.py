@@ -1,18 +1,19 @@
-"""One run of Nsight Systems, from the databases of all of its processes."""
+"""One run of Nsight Systems or rocprofv3, from the databases of all of its processes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
+from typing import Protocol
 
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
-from cpmodel_gpu.nsight import NsightFile
 from cpmodel_gpu.paths import Paths
 from cpmodel_gpu.profile import GpuProfile, ProcessValues
+from cpmodel_gpu.timeline import Timeline
 
 _MESSAGES: Mapping[str, tuple[Metric, float]] = {
     "bytes_sent": (Metric("bytes_sent", "B", "Bytes sent in messages and collectives"), 1.0),
@@ -23,13 +24,27 @@ _MESSAGES: Mapping[str, tuple[Metric, float]] = {
 }
 
 
-def nsight_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
+class EventFile(Protocol):
+    """A database that was read: its events, and what it states about its processes."""
+
+    timeline: Timeline
+    ranks: dict[int, int]
+    programs: dict[int, str]
+    creator: str
+    left_out: int
+    wrong: int
+
+
+def database_run(
+    path: Path, files: Mapping[int, Path], read: Callable[[Path, Paths], EventFile]
+) -> GpuProfile:
     """Return the profile of a run.
 
     Parameters
     ----------
     path : file or directory, for messages
-    files : database of each rank; the rank -1 is not known
+    files : database of each rank; negative ranks are not known
+    read : function that reads a database
 
     Raises
     ------
@@ -42,7 +57,7 @@ def nsight_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
     size = invalid = crossing = unlaunched = left_out = wrong = 0
     for rank, file in files.items():
         size += file.stat().st_size
-        found = NsightFile(file, paths)
+        found = read(file, paths)
         values = found.timeline.values()
         for number, process in values.items():
             # The name of a file tells the rank only if the file has one process.
@@ -59,7 +74,7 @@ def nsight_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
     if not processes:
         raise InputError(
             f"{path}: no process has a call or a GPU activity",
-            hint="record them: `nsys profile --trace cuda,nvtx,mpi PROGRAM`",
+            hint="record calls of CUDA or HIP and the activities of the GPU",
         )
     _note_events(notices, invalid, crossing, unlaunched, left_out, wrong)
     missing = _missing_ranks(files)
@@ -85,7 +100,7 @@ def nsight_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
 
 def _missing_ranks(files: Mapping[int, Path]) -> int:
     """Return the number of ranks up to the last one that have no file."""
-    return max(files) + 1 - len(files) if len(files) > 1 else 0
+    return max(0, max(files) + 1 - len(files)) if len(files) > 1 else 0
 
 
 def _note_events(
