@@ -179,7 +179,7 @@ class StepRange(Struct, frozen=True):
             If the text is no range.
         """
         found = _STEPS.fullmatch(text.strip())
-        if found is None or text.strip() == "-":
+        if found is None or text.strip() in {"", "-"}:
             raise UsageError(
                 f"--steps {shortened(text)!r}: not a range of steps", hint="e.g. --steps 3-"
             )

@@ -14,8 +14,8 @@ from callpath_modeler.analysis.step_time import step_time
 from callpath_modeler.profile.schema import Reduction
 from cpmodel_kineto import KinetoReader
 
-HOST = {"cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver",
-        "mtia_runtime"}  # fmt: skip
+API = {"cuda_runtime", "cuda_driver", "mtia_runtime"}
+HOST = {"cpu_op", "user_annotation", "python_function", *API}
 KERNELS = {"kernel", "mtia_ccp_events"}
 COPIES = {"gpu_memcpy", "gpu_memset"}
 MEAN_STEPS = {
@@ -70,7 +70,9 @@ def test_calls_and_activities_conserve_their_sums(shared_data):
         host = profile.reduce("visits", Reduction.SUM).total
         # The program itself has one visit.
         assert host == 1 + sum(calls[kind] for kind in HOST), path
-        of_api = [each for each in events if each.get("cat") in HOST - {"cpu_op", "user_annotation"}]
+        of_api = [
+            each for each in events if each.get("cat") in HOST - {"cpu_op", "user_annotation"}
+        ]
         exclusive = profile.reduce("visits", Reduction.SUM).exclusive
         regions = profile.call_tree.regions
         is_api = np.array([r.paradigm in {"cuda", "hip"} and r.role == "function" for r in regions])
@@ -102,7 +104,7 @@ def test_steps_and_collectives_have_the_known_values(shared_data, scale, repetit
     p = int(scale[1:])
     assert parameters == {"p": p}
     assert profile.extent.processes == p
-    calls = {name: 0.0 for name in CALLS_IN_A_STEP}
+    calls = dict.fromkeys(CALLS_IN_A_STEP, 0.0)
     visits = profile.reduce("visits", Reduction.SUM).exclusive
     for row, count in enumerate(visits.tolist()):
         if profile.call_tree.name(row) in calls:
@@ -136,7 +138,12 @@ OF_HTA = {
     "trace_filter/sampled_rank-1.json.gz": (580050, 271973, 379053, 19.93),
     # It counts waits on streams as work of the device: 0.3 % here, 9 % of 56 us in another file.
     "critical_path/alexnet/benchmark_result_2869224_1695835535_trace.json.gz": (66327, 10637, 0, 0),
-    "critical_path/simple_add/benchmark_result_493459_1694039959_trace.json.gz": (49963, 10676, 0, 0),
+    "critical_path/simple_add/benchmark_result_493459_1694039959_trace.json.gz": (
+        49963,
+        10676,
+        0,
+        0,
+    ),
     "mtia_inference_trace/mtia_inference_rank_0.json.gz": (424040, None, 0, 0),
 }
 

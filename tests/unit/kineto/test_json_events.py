@@ -40,7 +40,8 @@ def test_all_events_of_many_blocks_are_read_in_order(path):
 
 
 def test_entries_before_and_after_the_events_are_kept(path):
-    text = f'{{"schemaVersion": 1, "traceEvents": [{EVENT % "a"}], "distributedInfo": {{"rank": 3}}}}'
+    events, info = EVENT % "a", '{"rank": 3}'
+    text = f'{{"schemaVersion": 1, "traceEvents": [{events}], "distributedInfo": {info}}}'
     found, file = read(path, text)
     assert len(found) == 1
     assert file.entries == {"schemaVersion": b"1", "distributedInfo": b'{"rank": 3}'}
