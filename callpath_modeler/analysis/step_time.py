@@ -17,6 +17,7 @@ from callpath_modeler.units import is_number
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.profile.experiment import Experiment
 
 STEPS = "steps"
 """Key of the metadata with the number of steps of a run."""
@@ -57,6 +58,12 @@ class StepTime(Struct, frozen=True):
         return self.value / self.batch if self.batch > 0 else float("nan")
 
 
+def step_counts(experiment: Experiment) -> list[int]:
+    """Return the different numbers of steps that runs state, ascending; 0 = none is stated."""
+    texts = {run.metadata.get(STEPS, "") for run in experiment.runs}
+    return sorted({int(text[:9]) if text.isdecimal() else 0 for text in texts})
+
+
 def step_time(answer: Answer) -> StepTime | None:
     """Return the time of a step at the target of an answer about the run time.
 
@@ -70,13 +77,12 @@ def step_time(answer: Answer) -> StepTime | None:
     tree = experiment.tree
     is_step = np.array([region.role == STEP for region in tree.regions], np.bool_)[tree.region]
     rows = np.flatnonzero(is_step)
-    counts = {run.metadata.get(STEPS, "") for run in experiment.runs}
-    text = next(iter(counts)) if len(counts) == 1 else ""
-    if not len(rows) or not text.isdecimal() or not 0 < int(text[:9]):
+    counts = step_counts(experiment)
+    if not len(rows) or len(counts) != 1 or counts[0] == 0:
         return None
     if not answer.fitted.metric.can_be_run_time or np.isinf(answer.target):
         return None
-    row, steps = int(rows[0]), int(text[:9])
+    row, steps = int(rows[0]), counts[0]
     if (rows >= tree.end[row]).any():
         return None
     of_steps = answer.of_sum(np.arange(row, tree.end[row]))

@@ -10,7 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import By
 from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
-from callpath_modeler.analysis.step_time import step_time
+from callpath_modeler.analysis.step_time import step_counts, step_time
 from callpath_modeler.analysis.uncertain import deviation, is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
@@ -140,6 +140,10 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
 
 def step_notes(answer: Answer, *, style: TextStyle) -> list[str]:
     """Return the time of one step of a training run, and its samples per second if known."""
+    counts = step_counts(answer.fitted.experiment)
+    if len(counts) > 1:
+        numbers = ", ".join(map(str, counts[:5]))
+        return [f"Runs have different numbers of steps ({numbers}): select the same with --steps."]
     step = step_time(answer)
     if step is None:
         return []
