@@ -4,9 +4,10 @@ import pytest
 
 import extra_prof_writer as ew
 import nsight_writer as nw
+import nsys_stats_files as ns
 import rocpd_writer as rw
 from callpath_modeler.testing import ReaderContract
-from cpmodel_gpu import ExtraProfReader, NsightReader, RocpdReader
+from cpmodel_gpu import ExtraProfReader, NsightReader, NsysStatsReader, RocpdReader
 
 
 class TestNsight(ReaderContract):
@@ -118,3 +119,40 @@ class TestRocpdOfProcesses(ReaderContract):
     @pytest.fixture
     def known(self):
         return {("time on GPU streams", "main/hipLaunchKernel/add<float>"): 150e-9}
+
+
+class TestNsysStats(ReaderContract):
+    reader_class = NsysStatsReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        return ns.write(tmp_path / "run.p1")
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time on GPU streams", "add"): 300e-9,
+            ("visits on GPU streams", "add"): 3.0,
+            ("time on GPU streams", "copy host to device"): 80e-9,
+            ("bytes_host_to_device", "copy host to device"): 4e6,
+            ("time of all threads", "cudaLaunchKernel"): 1200e-9,
+            ("visits", "cudaLaunchKernel"): 4.0,
+        }
+
+
+class TestOldNsysStats(ReaderContract):
+    reader_class = NsysStatsReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "run" / "stats.csv"
+        path.parent.mkdir()
+        path.write_text(ns.OLD)
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time on GPU streams", "add"): 300e-9,
+            ("time of all threads", "cudaLaunchKernel"): 1200e-9,
+        }

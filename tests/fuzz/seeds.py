@@ -21,6 +21,7 @@ import cube_writer as cw
 import extra_prof_writer
 import hpctoolkit_files
 import nsight_writer
+import nsys_stats_files
 import profiler_files
 import rocpd_writer
 import table_files as tf
@@ -420,6 +421,12 @@ def nsight() -> list[bytes]:
             report.write(path / f"{k}.sqlite").read_bytes()
             for k, report in enumerate((ranges, chains, messages))
         ]
+
+
+@cache
+def nsys_stats() -> list[bytes]:
+    """Return tables of `nsys stats`, of newer and of older versions."""
+    return _texts(*nsys_stats_files.TABLES.values(), nsys_stats_files.OLD)
 
 
 @cache
