@@ -10,9 +10,16 @@ if TYPE_CHECKING:
         NsightReader,
         NsysStatsReader,
         RocpdReader,
+        RocprofReader,
     )
 
-__all__ = ["ExtraProfReader", "NsightReader", "NsysStatsReader", "RocpdReader"]
+__all__ = [
+    "ExtraProfReader",
+    "NsightReader",
+    "NsysStatsReader",
+    "RocpdReader",
+    "RocprofReader",
+]
 
 
 def __getattr__(name: str) -> object:

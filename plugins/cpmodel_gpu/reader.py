@@ -28,6 +28,7 @@ _TABLES = (
 )  # fmt: skip
 """Names of tables of `nsys stats`, which are in the names of its files."""
 _OF_REPORT = re.compile(r"(.*)_(?:" + "|".join(_TABLES) + r")\.csv", re.IGNORECASE)
+_TRACE = re.compile(r"_?(?:kernel|memory_copy|(?:hip|hsa|rccl|marker)_api)_trace\.csv\Z")
 _ROCPD_NAMES = (b"rocpd_region", b"rocpd_kernel_dispatch", b"rocpd_memory_copy")
 _OF_PROCESS = re.compile(r"\d+_results\.db")
 """Name that rocprofv3 gives to the database of a process."""
@@ -159,6 +160,62 @@ class RocpdReader:
                 hint="record the program: `rocprofv3 --runtime-trace -- PROGRAM`",
             )
         yield database_run(path, files, RocpdFile)
+
+
+class RocprofReader:
+    """Reader of a CSV trace of rocprofv3, or of a directory with those of all processes."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "rocprofv3"
+    description: ClassVar[str] = "rocprofv3 traces (CSV) of HIP programs"
+    suffixes: ClassVar[tuple[str, ...]] = ("_kernel_trace.csv", "_hip_api_trace.csv")
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a trace, or a directory has those of one run."""
+        if path.is_dir():
+            return Match.CONTENT if _traces_of_run(path) else Match.NO
+        return Match.CONTENT if _is_rocprof(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a trace, or all traces of a run in a directory.
+
+        Raises
+        ------
+        InputError
+            If a file is malformed, or no such trace.
+        """
+        from cpmodel_gpu.database_run import database_run
+        from cpmodel_gpu.rocprof_csv import RocprofProcess
+
+        traces = _traces_of_run(path) if path.is_dir() else {path: [path]}
+        # The first file of a process stands for all of them.
+        files = {-1 - k: file for k, file in enumerate(traces)}
+        yield database_run(path, files, lambda file, paths: RocprofProcess(traces[file], paths))
+
+
+def _is_rocprof(path: Path) -> bool:
+    head = first_block(path)
+    if b"_Timestamp" not in head:
+        return False
+    from cpmodel_gpu.rocprof_csv import has_titles
+
+    return has_titles(head)
+
+
+def _traces_of_run(directory: Path) -> dict[Path, list[Path]]:
+    """Return the traces of each process in a directory, by their first file."""
+    try:
+        files = sorted(directory.iterdir())
+    except OSError:
+        return {}
+    found: dict[str, list[Path]] = {}
+    for file in files:
+        if file.name.endswith("_trace.csv") and _is_rocprof(file):
+            prefix = _TRACE.sub("", file.name)
+            found.setdefault(prefix, []).append(file)
+    is_run = sum(map(len, found.values())) > 1
+    return {of_process[0]: of_process for of_process in found.values()} if is_run else {}
 
 
 def _is_rocpd(path: Path) -> bool:

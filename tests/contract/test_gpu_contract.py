@@ -6,8 +6,9 @@ import extra_prof_writer as ew
 import nsight_writer as nw
 import nsys_stats_files as ns
 import rocpd_writer as rw
+import rocprof_files as rf
 from callpath_modeler.testing import ReaderContract
-from cpmodel_gpu import ExtraProfReader, NsightReader, NsysStatsReader, RocpdReader
+from cpmodel_gpu import ExtraProfReader, NsightReader, NsysStatsReader, RocpdReader, RocprofReader
 
 
 class TestNsight(ReaderContract):
@@ -156,3 +157,39 @@ class TestOldNsysStats(ReaderContract):
             ("time on GPU streams", "add"): 300e-9,
             ("time of all threads", "cudaLaunchKernel"): 1200e-9,
         }
+
+
+class TestRocprof(ReaderContract):
+    reader_class = RocprofReader
+
+    @pytest.fixture(params=[("77",), ("77", "78")])
+    def profile(self, request, tmp_path):
+        return rf.write(tmp_path / "run", *request.param)
+
+    @pytest.fixture
+    def known(self):
+        kernel = "main/hipLaunchKernel/add<float>"
+        return {
+            ("time", "main"): 520e-9,
+            ("time", "main/hipMemcpy"): 100e-9,
+            ("time on GPU streams", kernel): 100e-9,
+            ("exposed GPU time", kernel): 100e-9,
+            ("time on GPU streams", "main/hipMemcpy/copy host to device"): 70e-9,
+            ("time on GPU streams", "(launch not recorded)/old"): 10e-9,
+            ("GPU busy", "<program>"): 180e-9,
+        }
+
+
+class TestOneRocprofTrace(ReaderContract):
+    reader_class = RocprofReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "run" / "a_kernel_trace.csv"
+        path.parent.mkdir()
+        path.write_text(rf.TRACES["kernel_trace"])
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time on GPU streams", "(launch not recorded)/add<float>"): 100e-9}
