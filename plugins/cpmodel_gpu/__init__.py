@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cpmodel_gpu.reader import ExtraProfReader, NsightReader, RocpdReader
+    from cpmodel_gpu.reader import (
+        ExtraProfReader,
+        NsightReader,
+        NsysStatsReader,
+        RocpdReader,
+        RocprofReader,
+    )
 
-__all__ = ["ExtraProfReader", "NsightReader", "RocpdReader"]
+__all__ = [
+    "ExtraProfReader",
+    "NsightReader",
+    "NsysStatsReader",
+    "RocpdReader",
+    "RocprofReader",
+]
 
 
 def __getattr__(name: str) -> object:

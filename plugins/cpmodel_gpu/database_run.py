@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from callpath_modeler.diagnostics import Notices
-from callpath_modeler.errors import InputError
+from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
@@ -56,8 +56,9 @@ def database_run(
     program = creator = ""
     size = invalid = crossing = unlaunched = left_out = wrong = 0
     for rank, file in files.items():
-        size += file.stat().st_size
         found = read(file, paths)
+        with reading(file, "copy the file again"):
+            size += file.stat().st_size
         values = found.timeline.values()
         for number, process in values.items():
             # The name of a file tells the rank only if the file has one process.

@@ -222,8 +222,11 @@ class GpuProfile:
         devices = [process.devices for process in self._processes]
         own = {key: (metric, _factor(metric)) for key, metric in _OF_THREADS.items()}
         for key, (metric, factor) in {**own, **self._extra}.items():
+            # Tables of sums have no times of threads.
+            if not any(key in each for each in threads):
+                continue
             found[metric.name] = _stored(metric, [_values(each, key) for each in threads], factor)
-        if self.columns.threads > 1:
+        if self.columns.threads > 1 and TIME.name in found:
             declared, cells, factor = found[TIME.name]
             sums = declared.of_all_threads()
             found[sums.metric.name] = sums, cells, factor

@@ -22,6 +22,13 @@ _MAGIC = b"SQLite format 3\x00"
 _EXTRA_PROF = b"\xaaEXTRA PROF"
 _HEAD = 1 << 16
 _NAMES = (b"CUPTI_ACTIVITY_KIND_", b"NVTX_EVENTS")
+_TABLES = (
+    "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_api_sum",
+    "gpukernsum", "gpumemtimesum", "gpumemsizesum", "cudaapisum",
+)  # fmt: skip
+"""Names of tables of `nsys stats`, which are in the names of its files."""
+_OF_REPORT = re.compile(r"(.*)_(?:" + "|".join(_TABLES) + r")\.csv", re.IGNORECASE)
+_TRACE = re.compile(r"_?(?:kernel|memory_copy|(?:hip|hsa|rccl|marker)_api)_trace\.csv\Z")
 _ROCPD_NAMES = (b"rocpd_region", b"rocpd_kernel_dispatch", b"rocpd_memory_copy")
 _OF_PROCESS = re.compile(r"\d+_results\.db")
 """Name that rocprofv3 gives to the database of a process."""
@@ -72,6 +79,54 @@ class NsightReader:
         yield database_run(path, {-1: path}, NsightFile)
 
 
+class NsysStatsReader:
+    """Reader of one table of `nsys stats`, or of a directory with the tables of one report."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "nsys-stats"
+    description: ClassVar[str] = "tables of nsys stats (CSV): sums without call paths"
+    suffixes: ClassVar[tuple[str, ...]] = tuple(f"_{table}.csv" for table in _TABLES)
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a table, or a directory has those of one report."""
+        if path.is_dir():
+            return Match.CONTENT if _tables_of_report(path) else Match.NO
+        return Match.CONTENT if _is_stats(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a table, or all tables of a report in a directory.
+
+        Raises
+        ------
+        InputError
+            If a table is malformed, or has no sums of kernels, copies or calls.
+        """
+        from cpmodel_gpu.nsys_stats import nsys_stats_run
+
+        yield nsys_stats_run(path, _tables_of_report(path) if path.is_dir() else [path])
+
+
+def _is_stats(path: Path) -> bool:
+    head = first_block(path)
+    if b"Total" not in head or b"," not in head:
+        return False
+    from cpmodel_gpu.nsys_stats import is_table
+
+    return is_table(head)
+
+
+def _tables_of_report(directory: Path) -> list[Path]:
+    """Return the tables in a directory if they are several, and of one report."""
+    try:
+        files = sorted(directory.iterdir())
+    except OSError:
+        return []
+    ours = {file: found[1] for file in files if (found := _OF_REPORT.fullmatch(file.name))}
+    is_one = len(ours) > 1 and len(set(ours.values())) == 1
+    return [*ours] if is_one and all(map(_is_stats, ours)) else []
+
+
 class RocpdReader:
     """Reader of databases of rocprofv3: of one process, or of a directory with one for each."""
 
@@ -105,6 +160,62 @@ class RocpdReader:
                 hint="record the program: `rocprofv3 --runtime-trace -- PROGRAM`",
             )
         yield database_run(path, files, RocpdFile)
+
+
+class RocprofReader:
+    """Reader of a CSV trace of rocprofv3, or of a directory with those of all processes."""
+
+    api_version: ClassVar[int] = API_VERSION
+    name: ClassVar[str] = "rocprofv3"
+    description: ClassVar[str] = "rocprofv3 traces (CSV) of HIP programs"
+    suffixes: ClassVar[tuple[str, ...]] = ("_kernel_trace.csv", "_hip_api_trace.csv")
+
+    def match(self, path: Path) -> Match:
+        """Return whether a file is such a trace, or a directory has those of one run."""
+        if path.is_dir():
+            return Match.CONTENT if _traces_of_run(path) else Match.NO
+        return Match.CONTENT if _is_rocprof(path) else Match.NO
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[GpuProfile]:
+        """Open a trace, or all traces of a run in a directory.
+
+        Raises
+        ------
+        InputError
+            If a file is malformed, or no such trace.
+        """
+        from cpmodel_gpu.database_run import database_run
+        from cpmodel_gpu.rocprof_csv import RocprofProcess
+
+        traces = _traces_of_run(path) if path.is_dir() else {path: [path]}
+        # The first file of a process stands for all of them.
+        files = {-1 - k: file for k, file in enumerate(traces)}
+        yield database_run(path, files, lambda file, paths: RocprofProcess(traces[file], paths))
+
+
+def _is_rocprof(path: Path) -> bool:
+    head = first_block(path)
+    if b"_Timestamp" not in head:
+        return False
+    from cpmodel_gpu.rocprof_csv import has_titles
+
+    return has_titles(head)
+
+
+def _traces_of_run(directory: Path) -> dict[Path, list[Path]]:
+    """Return the traces of each process in a directory, by their first file."""
+    try:
+        files = sorted(directory.iterdir())
+    except OSError:
+        return {}
+    found: dict[str, list[Path]] = {}
+    for file in files:
+        if file.name.endswith("_trace.csv") and _is_rocprof(file):
+            prefix = _TRACE.sub("", file.name)
+            found.setdefault(prefix, []).append(file)
+    is_run = sum(map(len, found.values())) > 1
+    return {of_process[0]: of_process for of_process in found.values()} if is_run else {}
 
 
 def _is_rocpd(path: Path) -> bool:

@@ -4,9 +4,11 @@ import pytest
 
 import extra_prof_writer as ew
 import nsight_writer as nw
+import nsys_stats_files as ns
 import rocpd_writer as rw
+import rocprof_files as rf
 from callpath_modeler.testing import ReaderContract
-from cpmodel_gpu import ExtraProfReader, NsightReader, RocpdReader
+from cpmodel_gpu import ExtraProfReader, NsightReader, NsysStatsReader, RocpdReader, RocprofReader
 
 
 class TestNsight(ReaderContract):
@@ -118,3 +120,76 @@ class TestRocpdOfProcesses(ReaderContract):
     @pytest.fixture
     def known(self):
         return {("time on GPU streams", "main/hipLaunchKernel/add<float>"): 150e-9}
+
+
+class TestNsysStats(ReaderContract):
+    reader_class = NsysStatsReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        return ns.write(tmp_path / "run.p1")
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time on GPU streams", "add"): 300e-9,
+            ("visits on GPU streams", "add"): 3.0,
+            ("time on GPU streams", "copy host to device"): 80e-9,
+            ("bytes_host_to_device", "copy host to device"): 4e6,
+            ("time of all threads", "cudaLaunchKernel"): 1200e-9,
+            ("visits", "cudaLaunchKernel"): 4.0,
+        }
+
+
+class TestOldNsysStats(ReaderContract):
+    reader_class = NsysStatsReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "run" / "stats.csv"
+        path.parent.mkdir()
+        path.write_text(ns.OLD)
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {
+            ("time on GPU streams", "add"): 300e-9,
+            ("time of all threads", "cudaLaunchKernel"): 1200e-9,
+        }
+
+
+class TestRocprof(ReaderContract):
+    reader_class = RocprofReader
+
+    @pytest.fixture(params=[("77",), ("77", "78")])
+    def profile(self, request, tmp_path):
+        return rf.write(tmp_path / "run", *request.param)
+
+    @pytest.fixture
+    def known(self):
+        kernel = "main/hipLaunchKernel/add<float>"
+        return {
+            ("time", "main"): 520e-9,
+            ("time", "main/hipMemcpy"): 100e-9,
+            ("time on GPU streams", kernel): 100e-9,
+            ("exposed GPU time", kernel): 100e-9,
+            ("time on GPU streams", "main/hipMemcpy/copy host to device"): 70e-9,
+            ("time on GPU streams", "(launch not recorded)/old"): 10e-9,
+            ("GPU busy", "<program>"): 180e-9,
+        }
+
+
+class TestOneRocprofTrace(ReaderContract):
+    reader_class = RocprofReader
+
+    @pytest.fixture
+    def profile(self, tmp_path):
+        path = tmp_path / "run" / "a_kernel_trace.csv"
+        path.parent.mkdir()
+        path.write_text(rf.TRACES["kernel_trace"])
+        return path
+
+    @pytest.fixture
+    def known(self):
+        return {("time on GPU streams", "(launch not recorded)/add<float>"): 100e-9}

@@ -22,8 +22,10 @@ import extra_prof_writer
 import hpctoolkit_files
 import kineto_writer
 import nsight_writer
+import nsys_stats_files
 import profiler_files
 import rocpd_writer
+import rocprof_files
 import table_files as tf
 import tau_writer
 import trace_writer as ow
@@ -436,6 +438,19 @@ def nsight() -> list[bytes]:
             report.write(path / f"{k}.sqlite").read_bytes()
             for k, report in enumerate((ranges, chains, messages))
         ]
+
+
+@cache
+def nsys_stats() -> list[bytes]:
+    """Return tables of `nsys stats`, of newer and of older versions."""
+    return _texts(*nsys_stats_files.TABLES.values(), nsys_stats_files.OLD)
+
+
+@cache
+def rocprof() -> list[bytes]:
+    """Return the CSV traces of a process of rocprofv3."""
+    files = {f"1_{name}.csv": text.encode() for name, text in rocprof_files.TRACES.items()}
+    return [zipped(files)]
 
 
 @cache

@@ -365,6 +365,8 @@ _TARGETS = (
     Target("caliper", Single("a.cali"), _reader("caliper"), seeds.caliper),
     Target("caliper-json", Single("a.json"), _reader("caliper"), seeds.caliper_json),
     Target("nsight", Single("a.sqlite"), _reader("nsight"), seeds.nsight, 1 << 17),
+    Target("nsys-stats", Single("a_cuda_api_sum.csv"), _reader("nsys-stats"), seeds.nsys_stats),
+    Target("rocprofv3", Directory("run", is_folder=True), _reader("rocprofv3"), seeds.rocprof),
     Target("rocpd", Single("a_results.db"), _reader("rocpd"), seeds.rocpd, 1 << 17),
     Target("extra-prof", Single("a.extra-prof.msgpack"), _reader("extra-prof"), seeds.extra_prof),
     Target("otf2", Directory("traces.otf2"), _reader("otf2"), seeds.traces),
