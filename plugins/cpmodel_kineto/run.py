@@ -16,7 +16,7 @@ from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import STEP, Metric, Region
 from callpath_modeler.readers.base import StepRange
-from callpath_modeler.support.input_limits import InputLimits
+from callpath_modeler.support.input_limits import InputLimits, Work
 from callpath_modeler.units import counted
 from cpmodel_gpu import timeline
 from cpmodel_gpu.activities import Copy, Intervals
@@ -170,6 +170,9 @@ class _Processes:
         self._region = _regions(columns, paths)
         steps = steps_of(columns.ranges, columns.names)
         self._process, self._thread, self._main = _threads(columns, steps)
+        # Statistics over the threads of a process take the square of their number.
+        most = int(np.bincount(self._process, minlength=1).max())
+        InputLimits.of(path).check(Work.CELLS, most**2, "record fewer threads")
         self._is_selected = selected is not None
         self.steps = steps
         if selected is not None:

@@ -245,3 +245,10 @@ def test_addresses_in_names_do_not_tell_runs_apart(tmp_path):
     assert set(values(profile, "visits")) >= {"<built-in method run of X object>", "step"}
     (region,) = [each for each in profile.call_tree.regions if each.name == "step"]
     assert (region.file, region.line) == ("train.py", 12)
+
+
+def test_more_threads_than_a_file_may_have_are_refused(tmp_path):
+    events = [event("f", k, 1, tid=k) for k in range(3000)]
+    with pytest.raises(InputError, match="too many") as error:
+        of_events(tmp_path / "a.json", events, deviceProperties=[])
+    assert "record fewer threads" in error.value.hint
