@@ -221,6 +221,10 @@ _LOAD = (
         multiple=True,
     ),
     _of_runs(
+        "--steps RANGE",
+        "Use these steps of a loop only, e.g. '3-' without warm-up.",
+    ),
+    _of_runs(
         "--scaling",
         "Default: recognised.",
         describes=True,
@@ -443,6 +447,7 @@ def _make_load(
     scaling: str | None,
     ranks: str | None,
     split_ranks: tuple[str, ...],
+    steps: str | None,
     strict: bool,
     jobs: int,
     executor: Executor | None,
@@ -451,6 +456,7 @@ def _make_load(
     from callpath_modeler.profile.experiment import Scaling
     from callpath_modeler.profile.schema import Reduction
     from callpath_modeler.readers.assemble import ReadOptions
+    from callpath_modeler.readers.base import StepRange
     from callpath_modeler.studies.loading import LoadOptions
 
     sources = {}
@@ -472,6 +478,7 @@ def _make_load(
         columns=columns,
         scaling=None if scaling is None else Scaling(scaling),
         processes=_processes(ranks, split_ranks),
+        steps=None if steps is None else StepRange.of(steps),
         strict=strict,
         jobs=jobs,
         executor=executor,

@@ -59,7 +59,7 @@ _MOST_INFLUENTIAL = (
 )  # fmt: skip
 """Kinds in order of their influence on a result: its data, its meaning, its uncertainty."""
 
-_REQUESTED = ("CPM139", "CPM140")
+_REQUESTED = ("CPM139", "CPM140", "CPM189")
 """Kinds that repeat a request of the user; they come last."""
 
 

@@ -343,4 +343,32 @@ OF_PROFILES = {
         "`callpath`.",
         example="algorithm: heap, quick; choose one with --case heap, or compare all: cpmodel rank",
     ),
+    "CPM186": FindingKind(
+        what="Some events of a GPU profile have no clear place in the call tree",
+        why="Events without a valid start and end are left out. The launch of other GPU activities "
+        "is not recorded, so they are below `(launch not recorded)`.",
+        remedy="Record the program from its first to its last call. Make ranges with the functions "
+        "for push and pop.",
+        example="app.p16: 3 events without a valid start and end, left out",
+    ),
+    "CPM187": FindingKind(
+        what="Some events of a trace cannot be read",
+        why="Their text is damaged, or their times make no sense. Their costs are missing.",
+        remedy="Copy the trace again, or repeat the run.",
+        example="run.p8: 3 events cannot be read",
+    ),
+    "CPM188": FindingKind(
+        what="The first steps of a run take longer than the others",
+        why="A program compiles, tunes and fills caches in its first steps. Their cost is in all "
+        "sums, and a longer run has the same number of them.",
+        remedy="Use the other steps only, e.g. `--steps 3-`.",
+        example="run.p8: ProfilerStep 0 takes 2.1 times the median of the 5 later steps, which "
+        "scatter by 8 %; --steps 1- leaves it out",
+    ),
+    "CPM189": FindingKind(
+        what="Only some steps of the runs are used",
+        why="The cost of other steps, and of the program outside of steps, is in no sum.",
+        remedy="Omit `--steps` to include all events.",
+        example="run.p8: steps 3-, 9 in this run",
+    ),
 }

@@ -31,7 +31,12 @@ class CallClass(StrEnum):
     OPENMP_WORK : OpenMP constructs that contain the program's computation
     OPENMP : OpenMP synchronisation and management
     THREADS : synchronisation of threads
-    GPU : calls of an accelerator's library, and kernels
+    GPU_COMPUTATION : kernels of the program
+    GPU_COMMUNICATION : kernels of NCCL, RCCL and similar libraries, which wait for other processes
+    GPU_COPY : copies between memories of hosts and devices, memory sets, and calls that start them
+    GPU_SYNCHRONISATION : calls in which the host waits for a device
+    GPU_LAUNCH : calls that start kernels
+    GPU : other calls of an accelerator's library
     MEASUREMENT : overhead of the measurement
     """
 
@@ -55,6 +60,11 @@ class CallClass(StrEnum):
     OPENMP_WORK = "openmp work"
     OPENMP = "openmp"
     THREADS = "threads"
+    GPU_COMPUTATION = "gpu computation"
+    GPU_COMMUNICATION = "gpu communication"
+    GPU_COPY = "gpu copy"
+    GPU_SYNCHRONISATION = "gpu synchronisation"
+    GPU_LAUNCH = "gpu launch"
     GPU = "gpu"
     MEASUREMENT = "measurement"
 
@@ -135,6 +145,37 @@ _ROLES = {
 OVERHEAD = frozenset({"MEASUREMENT OFF", "TRACE BUFFER FLUSH"})
 """Artificial regions with time of the measurement."""
 
+_GPU_ROLES = {
+    "kernel": CallClass.GPU_COMPUTATION,
+    "gpu copy": CallClass.GPU_COPY,
+    "gpu synchronisation": CallClass.GPU_SYNCHRONISATION,
+}
+"""Classes of GPU activities by role."""
+_GPU_MESSAGES = re.compile(
+    r"(?:void )?(?:\w+::)*(?:[nr]ccl|msccl|oneccl|nvshmem)\w*kernel",
+    re.IGNORECASE,
+)
+"""Kernels of communication libraries, such as ``ncclDevKernel_AllReduce_Sum_f32_RING_LL``."""
+_GPU_CALLS = (
+    (
+        re.compile(r"(?:cuda|cu|hip)(?:Ctx|Device|Stream|Event|Thread)Synchronize\w*"
+                   r"|hsa_signal_wait\w*|cl(?:Finish|WaitForEvents)|ze\w+Synchronize"),
+        CallClass.GPU_SYNCHRONISATION,
+    ),
+    (
+        re.compile(r"(?:cuda|cu|hip)(?:Mem(?:cpy|set)|GraphAddMem)\w*|cl(?:EnqueueRead|EnqueueWrite"
+                   r"|EnqueueCopy|EnqueueFill)\w*|hsa_\w*memory_(?:async_)?(?:copy|fill)\w*"
+                   r"|zeCommandListAppendMemory\w*"),
+        CallClass.GPU_COPY,
+    ),
+    (
+        re.compile(r"(?:cuda|cu|hip)(?:Module|Ext|Graph|Hcc\w*)?Launch\w*|hipLaunch\w*"
+                   r"|clEnqueue(?:NDRangeKernel|Task)|zeCommandListAppendLaunch\w*"),
+        CallClass.GPU_LAUNCH,
+    ),
+)  # fmt: skip
+"""Calls of CUDA, HIP, OpenCL and Level Zero by name."""
+
 _MPI = re.compile(r"p?mpi_[a-z][a-z0-9_]*", re.IGNORECASE)
 _BINDINGS = ("_f08ts", "_f08", "_f", "_c")
 """Endings of names in Fortran bindings, and of functions with large counts."""
@@ -157,6 +198,17 @@ _COLLECTIVES = {
     "exscan": CallClass.SCAN,
     "barrier": CallClass.BARRIER,
 }
+_TRAINING = re.compile(
+    r"(?:wait for )?(?:(?:[nrmxh]|one)?ccl|gloo|mpi|ucc|c10d)::?_?(?P<name>[a-z]\w*?)(?:_base)?_*"
+)
+"""Collective operations of PyTorch: ``nccl:all_reduce``, ``c10d::allgather_``, and waits."""
+_OF_TRAINING = {
+    "coalesced": CallClass.COLLECTIVE,
+    "recv_any_source": CallClass.POINT_TO_POINT,
+    **dict.fromkeys(("send", "recv", "isend", "irecv"), CallClass.POINT_TO_POINT),
+    "broadcast": CallClass.BROADCAST,
+}
+_ENDS_OF_TRAINING = ("coalesced", "into_tensor", "tensor", "base")
 _MESSAGES = re.compile(
     r"(?:(?:p|i)?[bsr]?send|p?i?m?recv|i?sendrecv(?:_replace)?|i?m?probe|start|startall"
     r"|[bsrp]?s?send|pready(?:_range|_list)?|parrived|i?neighbor_\w+)(?:_init)?"
@@ -203,6 +255,10 @@ def call_class(name: str, paradigm: str = "", role: str = "") -> CallClass:
 def _class_of(name: str, paradigm: str, role: str) -> CallClass:
     if name in OVERHEAD:
         return CallClass.MEASUREMENT
+    if paradigm in {"", "mpi", "unknown", "sampling", "user"} and ":" in name:
+        known = _training_class(name)
+        if known is not None:
+            return known
     if paradigm in {"", "mpi", "unknown", "sampling"}:
         known = _mpi_class(name)
         if known is not None:
@@ -212,7 +268,36 @@ def _class_of(name: str, paradigm: str, role: str) -> CallClass:
     if paradigm == "openmp" and role in _OPENMP_WORK:
         return CallClass.OPENMP_WORK
     other = CallClass.IO if role.startswith("file_io") else CallClass.COMPUTATION
-    return _PARADIGMS.get(paradigm, other)
+    found = _PARADIGMS.get(paradigm, other)
+    return _gpu_class(name, role) if found is CallClass.GPU else found
+
+
+def _gpu_class(name: str, role: str) -> CallClass:
+    """Return the class of a call of an accelerator's library, or of an activity of a GPU."""
+    found = _GPU_ROLES.get(role.replace("_", " "))
+    if found is CallClass.GPU_COMPUTATION and _GPU_MESSAGES.match(name):
+        return CallClass.GPU_COMMUNICATION
+    if found is not None:
+        return found
+    return next((kind for names, kind in _GPU_CALLS if names.fullmatch(name)), CallClass.GPU)
+
+
+def _training_class(name: str) -> CallClass | None:
+    """Return the class of a collective operation of training; None = the name is no such.
+
+    >>> _training_class("nccl:_all_gather_base"), _training_class("wait for gloo:all_reduce")
+    (<CallClass.ALLGATHER: 'allgather'>, <CallClass.ALLREDUCE: 'allreduce'>)
+    """
+    found = _TRAINING.fullmatch(name)
+    if found is None:
+        return None
+    plain = found["name"]
+    if plain in _OF_TRAINING:
+        return _OF_TRAINING[plain]
+    for end in _ENDS_OF_TRAINING:
+        plain = plain.removesuffix(f"_{end}")
+    joined = plain.replace("_", "").replace("reducescatter", "reduce_scatter")
+    return _COLLECTIVES.get(joined)
 
 
 def _mpi_class(name: str) -> CallClass | None:

@@ -17,8 +17,25 @@ from callpath_modeler.units import base_and_factor
 PROGRAM = "<program>"
 """Name of an artificial program root, which replaces the name of the executable."""
 
+STEP = "step"
+"""Role of regions of steps, which a program repeats."""
+
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
+_OF_GPUS = frozenset(
+    {"exposed GPU time", "GPU busy", "GPU idle", "GPU computation", "GPU communication",
+     "overlapped GPU communication"}
+)  # fmt: skip
+"""Times of GPUs that are not sums over their streams."""
+COPIED_BYTES = (
+    "bytes_host_to_device",
+    "bytes_device_to_host",
+    "bytes_within_device",
+    "bytes_peer_to_peer",
+    "bytes_other_copies",
+    "bytes_set",
+)
+"""Bytes that GPUs copied, by direction, and bytes that they set."""
 
 _UNITS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("s", 1.0)),
@@ -132,11 +149,13 @@ class Metric:
 
     @property
     def is_on_gpu_streams(self) -> bool:
-        """True if the values are of GPU streams, not of the threads of processes.
+        """True if the values are of GPUs or their streams, not of the threads of processes.
 
-        GPU streams work while the threads do, so their time is never a part of the run time.
+        GPUs work while the threads do, so their time is never a part of the run time. Bytes of
+        copies are counted by the GPU as well.
         """
-        return self.name.endswith(_ON_GPU_STREAMS)
+        name = self.name
+        return name.endswith(_ON_GPU_STREAMS) or name in _OF_GPUS or name in COPIED_BYTES
 
     @property
     def is_of_all_threads(self) -> bool:

@@ -58,7 +58,7 @@ from callpath_modeler.profile.unify import (
     scatter_to_union,
     unify,
 )
-from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, RunSource
+from callpath_modeler.readers.base import NO_CHOICES, ColumnChoices, RunSource, StepRange
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.parameters import COLUMN, NOT_USED, Settled, settle_parameters
 from callpath_modeler.readers.profile_runs import (
@@ -120,6 +120,7 @@ class ReadOptions:
     call_sites : calls of a function from several lines are several call paths, if the profiles have
         these lines; else they are one
     lines : read the costs of lines, too, for a view of the source
+    steps : selected steps of a loop, such as ``"3-"``; None = all that the profiles have
     strict : a profile that cannot be used is an error instead of a finding
     jobs : largest number of processes that read, or of threads that share one large profile; 0 =
         one for each processor. Few small files are read by one process, because this takes less
@@ -139,6 +140,7 @@ class ReadOptions:
     processes: ProcessSelection | None = None
     call_sites: bool = True
     lines: bool = False
+    steps: StepRange | str | None = None
     strict: bool = False
     jobs: int = 1
     executor: Executor | None = field(default=None, repr=False, compare=False)
@@ -154,7 +156,13 @@ class ReadOptions:
             call_sites=self.call_sites,
             lines=self.lines,
             columns=self.choices,
+            steps=self.selected_steps,
         )
+
+    @property
+    def selected_steps(self) -> StepRange | None:
+        """The selected steps; None = all."""
+        return StepRange.of(self.steps) if isinstance(self.steps, str) else self.steps
 
     @property
     def choices(self) -> ColumnChoices:
@@ -171,6 +179,8 @@ class ReadOptions:
         if self.scaling is not None:
             check_choice(self.scaling, TOLD_SCALINGS, "scaling")
             object.__setattr__(self, "scaling", Scaling(self.scaling))
+        check_type(self.steps, (StepRange, str, NoneType), "steps")
+        object.__setattr__(self, "steps", self.selected_steps)
         check_type(self.metrics, (tuple, list, NoneType), "metrics")
         check_type(self.parameter_sources, Mapping, "parameter_sources")
         check_type(self.units, Mapping, "units")

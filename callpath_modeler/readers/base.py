@@ -2,12 +2,13 @@
 
 A reader recognises and opens the profiles of one tool. It implements `ProfileReader` or
 `SeriesReader`, and returns a `ProfileSource` for each run. `ReducedSource`, `ThreadSource`,
-`CallSiteSource`, `LineSource`, `PlacedSource`, `DividingReader`, `VerifyingReader` and
-`ColumnReader` are optional.
+`MainThreadSource`, `CallSiteSource`, `StepSource`, `LineSource`, `PlacedSource`, `DividingReader`,
+`VerifyingReader` and `ColumnReader` are optional.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -20,9 +21,10 @@ import msgspec
 from msgspec import Struct
 
 from callpath_modeler.errors import UsageError
+from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
-    from callpath_modeler.arrays import Float32Array, FloatArray, IntArray
+    from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, IntArray
     from callpath_modeler.diagnostics import Finding
     from callpath_modeler.profile.calltree import CallTree
     from callpath_modeler.profile.groups import LineCosts
@@ -156,6 +158,65 @@ class CallSiteSource(Protocol):
         ...
 
 
+class StepRange(Struct, frozen=True):
+    """Numbers of selected steps of a training run or another loop.
+
+    Attributes
+    ----------
+    first, last : first and last number; None = up to the last step of the run
+    """
+
+    first: int = 0
+    last: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> StepRange:
+        """Return the range of a text such as ``3-``, ``3-5``, ``-5`` or ``3``.
+
+        Raises
+        ------
+        UsageError
+            If the text is no range.
+        """
+        found = _STEPS.fullmatch(text.strip())
+        if found is None or text.strip() in {"", "-"}:
+            raise UsageError(
+                f"--steps {shortened(text)!r}: not a range of steps", hint="e.g. --steps 3-"
+            )
+        first, dash, last = found.groups()
+        begin = int(first or 0)
+        end = (int(last) if last else None) if dash else begin
+        if end is not None and end < begin:
+            raise UsageError(f"--steps {text}: no step is in this range", hint="e.g. --steps 3-")
+        return cls(begin, end)
+
+    def __str__(self) -> str:
+        last = "" if self.last is None else str(self.last)
+        return last if self.first == self.last else f"{self.first}-{last}"
+
+    def selects(self, number: IntArray) -> BoolArray:
+        """Return which steps are selected by their numbers, [k]."""
+        return (number >= self.first) & (self.last is None or number <= self.last)
+
+
+_STEPS = re.compile(r"(\d{0,9})(-?)(\d{0,9})")
+
+
+@runtime_checkable
+class StepSource(Protocol):
+    """A profile of a program that repeats steps, which can be selected."""
+
+    def with_steps(self, steps: StepRange) -> ProfileSource:
+        """Return the same profile with the events of the selected steps only.
+
+        Raises
+        ------
+        InputError
+            If the profile has no such step.
+        """
+        ...
+
+
 @runtime_checkable
 class LineSource(Protocol):
     """A profile with values of single lines of the source."""
@@ -222,6 +283,18 @@ class ThreadSource(Protocol):
         DataError
             If this profile has no values of single threads. The message says why.
         """
+        ...
+
+
+@runtime_checkable
+class MainThreadSource(ThreadSource, Protocol):
+    """A profile whose main threads do the work, while other threads help them.
+
+    Helpers are no workers beside the main threads, so they have no part in the efficiency.
+    """
+
+    def main_threads(self) -> BoolArray:
+        """Return which threads are main threads, [threads], in the order of `ThreadSums`."""
         ...
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.errors import DataError, InputError, PluginError
+from callpath_modeler.errors import DataError, InputError, PluginError, UsageError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
@@ -31,6 +31,7 @@ from callpath_modeler.readers.base import (
     ProfileSource,
     Reduced,
     RunSource,
+    StepRange,
     Workers,
     opened_runs,
 )
@@ -106,6 +107,7 @@ class ReadRequest(Struct, frozen=True):
     call_sites : calls of a function from several lines are several call paths
     lines : read the costs of lines, too, except those of requirements
     columns : roles of columns of tables that the user states
+    steps : selected steps of a loop; None = all that the profiles have
     """
 
     metrics: Sequence[str] | None = None
@@ -116,6 +118,7 @@ class ReadRequest(Struct, frozen=True):
     call_sites: bool = True
     lines: bool = False
     columns: ColumnChoices | None = None
+    steps: StepRange | None = None
 
 
 def read_runs(
@@ -195,6 +198,26 @@ def name_of(file: RunFile, run: RunSource, *, several: bool) -> str:
     return f"{file.path}[{_which(run)}]" if several else str(file.path)
 
 
+def of_steps(source: ProfileSource, steps: StepRange | None) -> ProfileSource:
+    """Return a profile with the selected steps; None = with all events.
+
+    Raises
+    ------
+    UsageError
+        If the format of the profile knows no steps.
+    InputError
+        If the profile has no such step.
+    """
+    if steps is None:
+        return source
+    if not hasattr(source, "with_steps"):
+        raise UsageError(
+            f"--steps {steps}: profiles of this format have no steps", hint="omit --steps"
+        )
+    selected: ProfileSource = source.with_steps(steps)
+    return selected
+
+
 def reduction_of(source: ProfileSource, requested: Reduction | None, path: Path) -> Reduction:
     """Return the requested reduction over processes, or the default of a profile.
 
@@ -237,7 +260,7 @@ def read_run(
     reduction : statistic over processes
     several : True if the file has several runs
     """
-    source, name = run.source, name_of(file, run, several=several)
+    source, name = of_steps(run.source, request.steps), name_of(file, run, several=several)
     metrics, processes = request.metrics, request.processes
     if request.call_sites and hasattr(source, "with_call_sites"):
         source = source.with_call_sites()

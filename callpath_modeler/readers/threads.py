@@ -6,7 +6,8 @@ reader takes the times of a process from one thread, the longest one. The sums o
 a metric of their own, in which call paths that only other threads run have their time.
 
 The values of GPU streams are metrics of their own, see `Metric.on_gpu_streams`. The threads of
-processes keep their metrics, so the time of a GPU is never added to the time of a CPU.
+processes keep their metrics, so the time of a GPU is never added to the time of a CPU. Times of the
+streams of a process are added, as the time that its kernels take.
 
 They are read in passes of their own over the profile, because a maximum of sums over call paths is
 not a sum of maxima. A pass sums the values of each thread over groups of call paths. A group is one
@@ -47,6 +48,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.profile.unify import scatter_to_union, unify
 from callpath_modeler.readers.base import (
+    MainThreadSource,
     ProfileSource,
     Reduced,
     ReducedSource,
@@ -61,8 +63,10 @@ _MATTERS = 0.01
 
 
 def fold_of(declared: DeclaredMetric) -> Fold:
-    """Return the statistic over threads with which a metric of a process is made."""
+    """Return the statistic over threads or GPU streams that makes a metric of a process."""
     metric = declared.metric
+    if metric.is_on_gpu_streams and metric.additive:
+        return Fold.SUM
     if metric.can_be_run_time:
         return Fold.LONGEST
     return Fold.MAX if metric.is_time and not metric.is_of_all_threads else Fold.SUM
@@ -398,6 +402,9 @@ def read_balance(source: ProfileSource, stated: DeclaredUnits, request: BalanceR
     subtrees, activities = len(chosen) + 1, len(Activity)
     group = np.where(ignored, ROOT, home * activities + activity)[own]
     sums = source.sums_of_threads(metric, group, subtrees * activities)
+    if isinstance(source, MainThreadSource):
+        is_main = source.main_threads()
+        sums = ThreadSums(sums.values[:, is_main], sums.process[is_main])
     time = sums.values.reshape(subtrees, activities, -1)
     time *= stated.factors.get(metric, 1.0)
     if not (time <= _LARGEST).all():

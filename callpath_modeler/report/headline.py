@@ -10,6 +10,7 @@ import numpy as np
 from callpath_modeler.analysis.answer import By
 from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.step_time import step_counts, step_time
 from callpath_modeler.analysis.uncertain import deviation, is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
@@ -92,7 +93,8 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
     if ranking.is_comparison:
         excess = float(ranking.excess.exclusive[row])
         lost = percent(excess)
-        answer = f"{cost_text(ranking, style=style)}. {comparison_sentence(ranking, style=style)}"
+        said = [f"{cost_text(ranking, style=style)}.", *step_notes(ranking, style=style)]
+        answer = f"{' '.join(said)} {comparison_sentence(ranking, style=style)}"
         if ranking.by is By.LOSS and excess < NOTICEABLE:
             return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
@@ -111,7 +113,12 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         is_good = is_rate(fitted.metric.name)
         worst = f"{fitted.metric.name} of {name} is" if is_good else f"{name} is worst,"
         answer = f"At {target_text(ranking)}: {worst} {amount}{growth}."
-    notes = [*known_notes(ranking), *model_notes(ranking, style=style), *missing_notes(ranking)]
+    notes = [
+        *step_notes(ranking, style=style),
+        *known_notes(ranking),
+        *model_notes(ranking, style=style),
+        *missing_notes(ranking),
+    ]
     return " ".join([answer, *notes])
 
 
@@ -129,6 +136,28 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     if no_share:
         return f"comes first, but its share is not known. It {growth}"
     return f"{takes}, and its growth is not known" if no_growth else f"{takes} and {growth}"
+
+
+def step_notes(answer: Answer, *, style: TextStyle) -> list[str]:
+    """Return the time of one step of a training run, and its samples per second if known."""
+    counts = step_counts(answer.fitted.experiment)
+    if len(counts) > 1:
+        numbers = ", ".join(map(str, counts[:5]))
+        return [f"Runs have different numbers of steps ({numbers}): select the same with --steps."]
+    step = step_time(answer)
+    if step is None:
+        return []
+    amount, known = style.amount(step.value, "s"), f"{step.steps} steps in a run"
+    if not np.isnan(step.low):
+        ends = style.interval(step.low, step.high, "s")
+        amount = ends if answer.is_unknown else amount
+        known += "" if answer.is_unknown else f"; {ends}"
+    said = [f"One step takes {amount} ({known})"]
+    if step.samples_per_second > 0 and not answer.is_unknown:
+        rate = f"{rough_value(step.samples_per_second)} samples/s"
+        cost = f"{style.amount(step.seconds_per_sample, 's')} of a process for each sample"
+        said.append(f"which is {rate}, and {cost}")
+    return [", ".join(said) + "."]
 
 
 def known_notes(answer: Answer) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.step_time import step_time
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import check_type
 from callpath_modeler.fitted import Fitted
@@ -201,6 +202,7 @@ def answer_header(
         },
         "run_time": None if run_time is None else run_time_json(answer, run_time),
         "imbalance": None if run_time is None else imbalance,
+        **_step_json(answer),
         "excess": _excess_json(answer),
         "fastest": turning_json(answer.turning),
         "unmodelled": {
@@ -210,6 +212,24 @@ def answer_header(
         **pair_header(answer),
         **last,
         "fit": fit_settings(fitted),
+    }
+
+
+def _step_json(answer: Answer) -> dict[str, object]:
+    """Return the time of a step of a training run; nothing for other programs."""
+    step = step_time(answer)
+    if step is None:
+        return {}
+    return {
+        "step": {
+            "steps": step.steps,
+            "at_target": step.value,
+            "low": step.low,
+            "high": step.high,
+            "batch": step.batch,
+            "samples_per_second": step.samples_per_second,
+            "seconds_per_sample": step.seconds_per_sample,
+        }
     }
 
 

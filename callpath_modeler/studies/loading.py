@@ -96,7 +96,7 @@ BESIDE = "cpmodel.toml"
 _OF_COLUMNS = ("--drop", "--time-column", "--repetition")
 OF_PROFILES = (
     *("--locations", "--ranks", "--split-ranks", "--param", "--unit", "--name", "--reader"),
-    *_OF_COLUMNS,
+    *(*_OF_COLUMNS, "--steps"),
 )
 """Options of reading profiles; they do not apply to stored experiments."""
 
@@ -300,6 +300,7 @@ def load_shard(
         "--ranks": _ranks_text(processes),
         "--split-ranks": repr(processes and structs.replace(processes, ranks=None)),
         "--fold call-sites": str(not read.call_sites),
+        **({"--steps": str(read.steps)} if read.steps else {}),
         **({DEFINE: "\n".join(options.define)} if options.define else {}),
         BESIDE: ", ".join(each.condition for each in _read_with(options)),
         "profiles": f"{zlib.crc32(names):08x}",
@@ -693,6 +694,7 @@ def _late_option(options: LoadOptions, reduction: Reduction, *, but: str = "") -
         bool(read.columns.drop),
         bool(read.columns.time),
         bool(read.columns.repetition),
+        read.steps is not None,
     )
     late = (option for option, is_given in zip(OF_PROFILES, given, strict=True) if is_given)
     return next((each for each in late if each != but and each not in options.preset), "")

@@ -43,7 +43,7 @@ from callpath_modeler.readers.process_values import (
     ValueChoice,
     process_values,
 )
-from callpath_modeler.readers.profile_runs import name_of
+from callpath_modeler.readers.profile_runs import name_of, of_steps
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.readers.registry import Registry, naming_the_reader
 from callpath_modeler.readers.threads import in_given_units
@@ -332,7 +332,7 @@ def process_profiles(
         column = experiment.columns[chosen_metric.name].exclusive[:, number]
         wanted = [_choice(mask, column, experiment.reduction) for mask in masks]
         with _opened(run, registry) as opened:
-            source = opened.source
+            source = of_steps(opened.source, options.read.selected_steps)
             if experiment.tree.has_sites and isinstance(source, CallSiteSource):
                 source = source.with_call_sites()
             rows_here = common.rows_of(source.call_tree)

@@ -71,7 +71,9 @@ class StoredMetric(Struct, frozen=True):
 
     def of_streams(self) -> StoredMetric:
         """Return the metric of the values on GPU streams, which are in the same rows."""
-        return structs.replace(self, declared=self.declared.on_gpu_streams(), on_gpu=True)
+        fold = Fold.SUM if self.additive else self.fold
+        declared = self.declared.on_gpu_streams()
+        return structs.replace(self, declared=declared, fold=fold, on_gpu=True)
 
     @property
     def status(self) -> MetricStatus:

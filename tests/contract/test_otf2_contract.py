@@ -71,7 +71,7 @@ class TestTraceWithGpus(_Trace):
         return {
             ("time", "<program>"): 1.2,
             ("time", "KERNELS/gpu_a"): 0.0,
-            ("time on GPU streams", "KERNELS/gpu_a"): 0.06,
+            ("time on GPU streams", "KERNELS/gpu_a"): 0.075,
             ("visits on GPU streams", "KERNELS/gpu_a"): 2.0,
         }
 

@@ -58,8 +58,8 @@ class TestCubexWithGpus(ReaderContract):
         return {
             ("time", "main"): 5.5,
             ("time", "main/KERNELS/gpu_a"): 0.0,
-            ("time on GPU streams", "main/KERNELS/gpu_a"): 3.0,
-            ("time on GPU streams", "main/KERNELS/gpu_b"): 6.0,
+            ("time on GPU streams", "main/KERNELS/gpu_a"): 5.0,
+            ("time on GPU streams", "main/KERNELS/gpu_b"): 7.0,
             ("time on GPU streams", "main"): 0.0,
             ("visits on GPU streams", "main/KERNELS/gpu_b"): 7.0,
         }

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 OURS = ("callpath_modeler", "cpmodel_caliper", "cpmodel_commspec", "cpmodel_guidelines",
-        "cpmodel_hpctoolkit", "cpmodel_otf2", "cpmodel_scorep", "cpmodel_tables",
+        "cpmodel_hpctoolkit", "cpmodel_kineto", "cpmodel_otf2", "cpmodel_scorep", "cpmodel_tables",
         "cpmodel_tau")  # fmt: skip
 _NOT_INSTALLED = 3
 _SIGNS = re.compile(r"#(\d+)\s.*?cov: (\d+) ft: (\d+)")

@@ -18,8 +18,14 @@ import caliper_writer
 import collectives
 import communication
 import cube_writer as cw
+import extra_prof_writer
 import hpctoolkit_files
+import kineto_writer
+import nsight_writer
+import nsys_stats_files
 import profiler_files
+import rocpd_writer
+import rocprof_files
 import table_files as tf
 import tau_writer
 import trace_writer as ow
@@ -27,7 +33,7 @@ import workflow_files as wf
 from callpath_modeler.history import history_store as history
 from callpath_modeler.history.predictions import OutcomeRecord, PredictionRecord, remember
 from callpath_modeler.testing.hpctoolkit import Kind, Layout, Measured, Scope, write_database
-from fuzz.forms import Directory, bundle, zipped
+from fuzz.forms import Directory, bundle, gunzipped, zipped
 from program_logs import PROGRAMS
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -373,6 +379,21 @@ _TAU_PATHS = {
 }
 
 
+def kineto() -> list[bytes]:
+    """Return traces of PyTorch, and a list of events that begin and end separately."""
+    edges = [{"ph": phase, "name": "f", "pid": 1, "tid": 1, "ts": ord(phase)} for phase in "BE"]
+    made = [kineto_writer.training(steps=1).text().encode(), json.dumps(edges).encode()]
+    return made + [gunzipped(each) for each in _measured("gpu/kineto/**/*.json.gz")]
+
+
+def kineto_ranks() -> list[bytes]:
+    """Return directories with a trace for each rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        for rank in range(2):
+            kineto_writer.training(rank, steps=1).write(Path(folder) / f"rank-{rank}.json")
+        return [bundle(Path(folder))]
+
+
 def _tau_threads() -> dict[tuple[int, int, int], list[tau_writer.Timer]]:
     groups = {"MPI_Allreduce()": "MPI", ".TAU application": "TAU_USER"}
     return {(rank, 0, 0): tau_writer.call_paths(_TAU_PATHS, groups) for rank in range(2)}
@@ -400,6 +421,57 @@ def tau_packed() -> list[bytes]:
 _JUBE_TITLES = ["nodes", "tasks", "threads", "runtime_avg[s]", "bandwidth[MB/s]"]
 
 
+@cache
+def nsight() -> list[bytes]:
+    """Return databases of Nsight Systems: with ranges, with call chains, and with MPI."""
+    ranges, chains, messages = nsight_writer.small(), nsight_writer.Report(), nsight_writer.small()
+    for depth, symbol in enumerate(("cudaMalloc", "work", "main")):
+        chains.add("CUDA_CALLCHAINS", id=0, symbol=chains.text(symbol), module=1, unresolved=None,
+                   stackDepth=depth)  # fmt: skip
+    chains.call("cudaMalloc", 0, 50, 1, chain=0)
+    messages.add("MPI_P2P_EVENTS", start=700, end=710, globalTid=nsight_writer.global_tid(100, 100),
+                 textId=messages.text("MPI_Send"), size=8)  # fmt: skip
+    messages.add("MPI_RANKS", globalPid=nsight_writer.global_pid(100), rank=0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        return [
+            report.write(path / f"{k}.sqlite").read_bytes()
+            for k, report in enumerate((ranges, chains, messages))
+        ]
+
+
+@cache
+def nsys_stats() -> list[bytes]:
+    """Return tables of `nsys stats`, of newer and of older versions."""
+    return _texts(*nsys_stats_files.TABLES.values(), nsys_stats_files.OLD)
+
+
+@cache
+def rocprof() -> list[bytes]:
+    """Return the CSV traces of a process of rocprofv3."""
+    files = {f"1_{name}.csv": text.encode() for name, text in rocprof_files.TRACES.items()}
+    return [zipped(files)]
+
+
+@cache
+def rocpd() -> list[bytes]:
+    """Return a database of rocprofv3."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [rocpd_writer.small(Path(folder) / "a_results.db").read_bytes()]
+
+
+@cache
+def extra_prof() -> list[bytes]:
+    """Return call trees of Extra-Prof with one thread and with two."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        return [
+            extra_prof_writer.write(path / str(k), extra_prof_writer.small(k)).read_bytes()
+            for k in (1, 2)
+        ]
+
+
+@cache
 def jube() -> list[bytes]:
     """Return result tables of JUBE in each style, and on the side."""
     rows = [(1, p, 2, wf.solve_time(p), 100 * p) for p in wf.SCALES]

@@ -57,7 +57,8 @@ def test_a_name_without_a_paradigm_tells_the_class(name, expected):
         ("pthread", "function", CallClass.THREADS),
         ("cuda", "function", CallClass.GPU),
         ("hip", "function", CallClass.GPU),
-        ("openmp target", "kernel", CallClass.GPU),
+        ("openmp target", "kernel", CallClass.GPU_COMPUTATION),
+        ("hip", "gpu copy", CallClass.GPU_COPY),
         ("io", "file_io", CallClass.IO),
         ("measurement", "artificial", CallClass.MEASUREMENT),
         ("compiler", "function", CallClass.COMPUTATION),
@@ -66,6 +67,34 @@ def test_a_name_without_a_paradigm_tells_the_class(name, expected):
 )
 def test_paradigm_and_role_tell_the_class_of_an_unknown_name(paradigm, role, expected):
     assert call_class("a name", paradigm, role) is expected
+
+
+@cells(
+    ("name", "role", "expected"),
+    [
+        ("cudaLaunchKernel_v7000", "function", CallClass.GPU_LAUNCH),
+        ("cudaLaunchKernelExC_v11060", "function", CallClass.GPU_LAUNCH),
+        ("cuLaunchKernel", "", CallClass.GPU_LAUNCH),
+        ("cudaGraphLaunch_v10000", "", CallClass.GPU_LAUNCH),
+        ("hipModuleLaunchKernel", "", CallClass.GPU_LAUNCH),
+        ("cudaDeviceSynchronize", "", CallClass.GPU_SYNCHRONISATION),
+        ("cudaEventSynchronize_v3020", "", CallClass.GPU_SYNCHRONISATION),
+        ("hipStreamSynchronize", "", CallClass.GPU_SYNCHRONISATION),
+        ("cudaMemcpyAsync_v3020", "", CallClass.GPU_COPY),
+        ("cuMemcpyHtoD_v2", "", CallClass.GPU_COPY),
+        ("hipMemsetAsync", "", CallClass.GPU_COPY),
+        ("cudaMalloc_v3020", "", CallClass.GPU),
+        ("cudaStreamWaitEvent", "", CallClass.GPU),
+        ("vector_add(double const*)", "kernel", CallClass.GPU_COMPUTATION),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "kernel", CallClass.GPU_COMMUNICATION),
+        ("ncclKernel_AllReduce_RING_LL_Sum_float", "kernel", CallClass.GPU_COMMUNICATION),
+        ("void ncclKernel_Broadcast", "kernel", CallClass.GPU_COMMUNICATION),
+        ("my_nccl_free_kernel", "kernel", CallClass.GPU_COMPUTATION),
+    ],
+)
+def test_names_of_accelerator_calls_tell_what_they_do(name, role, expected):
+    assert call_class(name, "cuda", role) is expected
+    assert not expected.waits
 
 
 def test_the_name_of_an_mpi_function_is_more_exact_than_its_role():

@@ -83,7 +83,8 @@ def test_values_of_threads_and_of_streams_equal_brute_force(opened, machine, cod
     with opened(machine, by_name.values(), codec=codec) as profile:
         for name, reduction, on_gpu in itertools.product(ADDITIVE, COMPUTED, (False, True)):
             values = own if name == "time" else by_name[name].values
-            whole, fold = values.sum(axis=0)[np.newaxis], OVER[ADDITIVE[name]]
+            whole = values.sum(axis=0)[np.newaxis]
+            fold = OVER["sum" if on_gpu else ADDITIVE[name]]
             got = profile.reduce(name + GPU * on_gpu, reduction)
             is_time = name == "time" and not on_gpu
 
@@ -104,7 +105,7 @@ def test_inclusive_values_of_streams_equal_brute_force(opened, machine):
     own = costs(machine)
     with opened(machine, metrics_of(own)) as profile:
         for name, stored in (("time", own), ("visits", own)):
-            fold = OVER[ADDITIVE[name]]
+            fold = OVER["sum"]
             expected = reduce(TREE.subtree_sums(stored), machine, "mean", fold, on_gpu=True)
             got = profile.inclusive(name + GPU, Reduction.MEAN)
             np.testing.assert_allclose(got, expected, 1e-12)

@@ -1,0 +1,84 @@
+"""Training runs on the command line: time of a step, samples per second, and selected steps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import kineto_writer as kw
+
+SCALES = (1, 2, 4, 8)
+FOUR = dict.fromkeys(SCALES, 4)
+
+
+def series(folder, steps=FOUR, name="train.p{p}.b16"):
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, steps[p])
+            trace.write(folder / name.format(p=p) / f"rank-{rank}.pt.trace.json.gz")
+    return folder
+
+
+def answer(run, *words):
+    found = run("rank", *words, "--target", 16, "-f", "json")
+    assert found.status == 0, found.err
+    return json.loads(found.out)
+
+
+def test_an_answer_has_the_time_of_a_step_and_samples_per_second(run, tmp_path):
+    step = answer(run, series(tmp_path))["step"]
+    assert step["steps"] == 4
+    assert step["at_target"] == pytest.approx(900e-6, rel=1e-3)
+    assert step["batch"] == 16
+    assert step["samples_per_second"] == pytest.approx(16 * 16 / 900e-6, rel=1e-3)
+    assert step["seconds_per_sample"] == pytest.approx(900e-6 / 16, rel=1e-3)
+    shown = " ".join(run("rank", tmp_path, "--target", 16).out.split())
+    assert "One step takes 900 µs (4 steps in a run" in shown
+    assert "samples/s" in shown
+
+
+def test_without_a_batch_there_are_no_samples(run, tmp_path):
+    step = answer(run, series(tmp_path, name="train.p{p}"))["step"]
+    assert step["samples_per_second"] is None
+    assert step["at_target"] == pytest.approx(900e-6, rel=1e-3)
+
+
+def test_selected_steps_are_the_only_ones(run, tmp_path):
+    found = answer(run, series(tmp_path), "--steps", "5-")
+    assert found["step"]["steps"] == 2
+    assert found["step"]["at_target"] == pytest.approx(900e-6, rel=1e-3)
+    assert {each["code"] for each in found["findings"]} >= {"CPM189"}
+    run("rank", tmp_path, "--steps", "50-").fails(3, "has no selected step", "steps 3 to 6")
+    run("rank", tmp_path, "--steps", "x").fails(2, "not a range of steps", "--steps 3-")
+
+
+def test_runs_with_different_numbers_of_steps_have_no_time_of_a_step(run, tmp_path):
+    folder = series(tmp_path, dict(zip(SCALES, (4, 4, 5, 4), strict=True)))
+    assert "step" not in answer(run, folder)
+    shown = " ".join(run("rank", folder, "--target", 16).out.split())
+    assert "Runs have different numbers of steps (4, 5)" in shown
+    assert answer(run, folder, "--steps", "3-6")["step"]["steps"] == 4
+
+
+def test_profiles_without_steps_refuse_the_option(run, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("p,callpath,time\n1,f,1\n2,f,2\n")
+    run("rank", path, "--steps", "3-").fails(2, "have no steps", "omit --steps")
+
+
+def test_a_store_cannot_select_steps(run, tmp_path):
+    store = tmp_path / "train.cpm"
+    assert run("fit", series(tmp_path / "runs"), "-o", store).status == 0
+    run("rank", store, "--steps", "3-").fails(2, "--steps is for reading profiles", "cpmodel fit")
+
+
+def test_helper_threads_are_no_workers(run, tmp_path):
+    found = run("efficiency", series(tmp_path), "-f", "json")
+    assert found.status == 0, found.err
+    assert "OpenMP" not in run("efficiency", tmp_path).out
+
+
+def test_processes_of_a_call_path_are_shown(run, tmp_path):
+    found = run("show", series(tmp_path), "**/backward", "--per-process", "--steps", "3-4")
+    assert found.status == 0, found.err
