@@ -46,6 +46,8 @@ _CHANGING = 4.0
 """How many times larger the gain of balance may be than the delay that sums over the run show."""
 _NONE = 0.1
 """Part of this delay that balance may cost, where another delay hides it."""
+_ROUNDING = 1e-9
+"""Part of a time below which a rest is only rounding."""
 _FORM = re.compile(r"(.+?)\s+(time|imbalance)\s*([*/=])\s*(\S+)\s*")
 
 
@@ -145,7 +147,9 @@ def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
     found = np.full((3, len(rows)), np.nan)
     known = np.flatnonzero(np.isin(rows, spent.rows))
     places = np.searchsorted(spent.rows, rows[known])
-    rest = np.maximum(spent.time - spent.delay, 0.0)[places]
+    rest = (spent.time - spent.delay)[places]
+    # The difference of two equal numbers is rounding.
+    rest = np.where(rest > _ROUNDING * spent.time[places], rest, 0.0)
     band = predicted_runs(fitted, rest, where)
     found[:, known] = band.value[:, 0], band.low[:, 0], band.high[:, 0]
     return np.asarray(np.maximum(found, 0.0))
