@@ -172,6 +172,7 @@ class Fitted(HtmlReprMixin):
         `Formula.parts`; they predict the sums of a node
     band_factor : factor of the widths of predicted costs, on a logarithmic scale, by earlier
         predictions; a slice has 1
+    is_narrow : True = bands do not consider that waiting has causes that a profile does not show
     """
 
     experiment: Experiment
@@ -194,6 +195,7 @@ class Fitted(HtmlReprMixin):
     base_point: int = 0
     parts: tuple[Fitted, ...] = ()
     band_factor: float = 1.0
+    is_narrow: bool = False
 
     def __repr__(self) -> str:
         return (
@@ -217,6 +219,13 @@ class Fitted(HtmlReprMixin):
         """Return which call paths may wait for other processes, [call paths]."""
         tree = self.experiment.tree
         return np.array([region.call_class.waits for region in tree.regions], bool)[tree.region]
+
+    @cached_property
+    def widened(self) -> BoolArray:
+        """Return which call paths have the wider bands of what waits, [call paths]."""
+        along_one = self.surface is None and self.models.axes == 1
+        is_usual = self.metric.is_time and self.models.method != "classic" and along_one
+        return self.waits if is_usual and not self.is_narrow else np.zeros_like(self.waits)
 
     @cached_property
     def modelled(self) -> BoolArray:

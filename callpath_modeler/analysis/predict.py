@@ -85,13 +85,20 @@ def run_time_by_model(fitted: Fitted, points: FloatArray) -> Band | None:
 
 
 def with_usual_bands(fitted: Fitted) -> Fitted:
-    """Return the models with the bands by which predictions are reconciled."""
+    """Return the models with the bands by which predictions are reconciled.
+
+    That waiting has causes which a profile does not show says nothing about which call path errs.
+    """
     models, run_time = fitted.models, fitted.run_time
-    if models.confidence == _CONFIDENCE and fitted.band_factor == 1:
+    is_widened = bool(fitted.widened.any())
+    if models.confidence == _CONFIDENCE and fitted.band_factor == 1 and not is_widened:
         return fitted
+    if is_widened:
+        models = models.not_waiting(fitted.widened)
     return replace(
         fitted,
         models=replace(models, confidence=_CONFIDENCE),
+        is_narrow=True,
         run_time=None if run_time is None else with_usual_bands(run_time),
         band_factor=1.0,
     )

@@ -82,7 +82,7 @@ def with_waiting(fitted: Fitted) -> Fitted:
         which = _delayed(fitted, spent)
         if len(which):
             models = with_sums_of_parts(models, *_known_better(fitted, spent, which))
-    return replace(fitted, models=models.waiting(fitted.waits))
+    return replace(fitted, models=models.waiting(fitted.widened))
 
 
 def _delayed(fitted: Fitted, spent: SpentDelays) -> IntArray:

@@ -263,9 +263,16 @@ class Models(ModelColumns):
 
     def waiting(self, rows: BoolArray) -> Self:
         """Return the models in which the marked rows [n] wait, so that they deviate more beyond."""
+        return replace(self, drift=self.drift + self._drift_of_waiting(rows))
+
+    def not_waiting(self, rows: BoolArray) -> Self:
+        """Return the models without what `waiting` added to the marked rows [n]."""
+        drift = np.maximum(self.drift - self._drift_of_waiting(rows), 0.0)
+        return replace(self, drift=drift)
+
+    def _drift_of_waiting(self, rows: BoolArray) -> FloatArray:
         spread = np.where(rows, np.nan_to_num(self.spread), 0.0)
-        more = WAITING_DRIFT * spread**2 / (spread**2 + STEADY_WAITING**2)
-        return replace(self, drift=self.drift + more)
+        return np.asarray(WAITING_DRIFT * spread**2 / (spread**2 + STEADY_WAITING**2))
 
     def doubtful(self) -> BoolArray:
         """Return whether a model is unreliable, [n]: outside the class, or noisy."""
