@@ -56,6 +56,7 @@ import reduce
 import regressions
 import results
 import run_times
+import sampled_counts
 import scaling
 import several
 import sizes
@@ -119,6 +120,7 @@ BENCHMARKS = {
     "trust": Benchmark(trust.table, trust.NOTES, ()),
     "published": Benchmark(published_laws.table, published_laws.NOTES, ()),
     "marked": Benchmark(trust.held_back, trust.HELD_NOTES, ()),
+    "counts": Benchmark(sampled_counts.table, sampled_counts.NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),

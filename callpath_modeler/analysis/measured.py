@@ -64,7 +64,7 @@ def deviation_addends(fitted: Fitted, point: int = -1) -> FloatArray:
         return np.full((len(value), 3), np.nan)
     # A call path without a model deviates like most others.
     spread, dof = (
-        np.where(modelled, x, np.median(x[modelled])) for x in (models.spread, models.dof)
+        np.where(modelled, x, np.median(x[modelled])) for x in (models.spread_at(value), models.dof)
     )
     squares = (spread * value) ** 2
     share = squares**2 / np.maximum(np.nan_to_num(dof), 1.0)

@@ -342,6 +342,7 @@ def fit_classic(
         confidence=confidence,
         correlation=0.0,
         odd_scale=None,
+        grain=0.0,
         **joined(chunks),
     )
 

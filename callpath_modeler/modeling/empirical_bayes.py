@@ -50,6 +50,7 @@ from callpath_modeler.modeling.constants.outcome import FAR
 from callpath_modeler.modeling.constants.several import PRIOR_OF_SUMS
 from callpath_modeler.modeling.mixture.candidate_selection import select_candidates
 from callpath_modeler.modeling.mixture.candidates import Candidates
+from callpath_modeler.modeling.mixture.counting import Counting
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses, hypotheses
 from callpath_modeler.modeling.mixture.posterior import (
     LogPriors,
@@ -299,6 +300,7 @@ class FittedPriors(Struct, frozen=True):
     far : shapes far beyond the points, as returned by `far_tables`
     sums : products of which sums consist; None = no sums are tried
     baseline : usual misfits of the metric
+    counting : noise of counts by chance; None = `pool` is the noise
     """
 
     points: FloatArray
@@ -315,6 +317,7 @@ class FittedPriors(Struct, frozen=True):
     far: FloatArray
     sums: ProductSpace | None
     baseline: MisfitBaseline
+    counting: Counting | None = None
 
     @property
     def terms(self) -> int:
@@ -347,6 +350,11 @@ class FittedPriors(Struct, frozen=True):
         return where, float(np.exp(self.odd.factor))
 
     @property
+    def grain(self) -> float:
+        """Variance of one value by chance per unit of its expectation."""
+        return 0.0 if self.counting is None else self.counting.grain * self.efficiency
+
+    @property
     def in_common(self) -> float:
         """Correlation between the errors of predictions."""
         least = max(self.correlation, LEAST_IN_SUMS)
@@ -356,7 +364,10 @@ class FittedPriors(Struct, frozen=True):
 
     def noise(self, reps: RepetitionStats) -> Noise:
         """Return the noise of some rows."""
-        found = self.pool.noise(reps, self.efficiency)
+        if self.counting is None:
+            found = self.pool.noise(reps, self.efficiency)
+        else:
+            found = self.counting.noise(self.points, reps, self.efficiency)
         if (self.worth == 1).all():
             return found
         return structs.replace(found, weight=found.weight * self.worth)
@@ -392,6 +403,8 @@ def estimate_priors(
     )
     if not len(y):
         return setting
+    setting = _with_counting(setting, y, reps)
+    ways, before = setting.ways, setting.beliefs
     setting, seen = _by_errors(setting, reps)
     efficiency = _efficiency(y, seen.noise, seen.fitted * seen.unit[:, None], how)
     its = misfit_baseline(seen.data, seen.fitted)
@@ -405,6 +418,22 @@ def estimate_priors(
     if again or setting.correlation > OF_ONE_LAW:
         beliefs = _beliefs(found, len(data.values), known, before, setting.correlation)
     return structs.replace(setting, beliefs=beliefs)
+
+
+def _with_counting(setting: FittedPriors, y: FloatArray, reps: RepetitionStats) -> FittedPriors:
+    """Return the setting with the noise of counts by chance, if rows are such counts."""
+
+    def fitted() -> FloatArray:
+        first = _first_models(setting, reps)
+        return first.fitted * first.unit[:, None]
+
+    found = Counting.of(setting.points, y, reps, fitted)
+    if found is None:
+        return setting
+    ways = deviations(setting.points, noise_known=True)
+    pool, beliefs = structs.replace(setting.pool, is_known=True), setting.beliefs
+    beliefs = structs.replace(beliefs, deviations=ways.log_prior)
+    return structs.replace(setting, counting=found, ways=ways, pool=pool, beliefs=beliefs)
 
 
 def _hypotheses(space: SearchSpace, points: FloatArray) -> Hypotheses:

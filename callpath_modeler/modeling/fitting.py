@@ -416,10 +416,17 @@ def fit_mixture(
         confidence=confidence,
         correlation=setting.in_common,
         odd_scale=setting.odd_scale,
+        grain=setting.grain / _repetitions(y),
     )
     if not several:
         _add_rival_laws(columns, values, setting, models)
     return models(**columns)
+
+
+def _repetitions(y: FloatArray) -> float:
+    """Return the usual number of repetitions of a point."""
+    counts = (~np.isnan(y[:CHUNK])).sum(axis=2)
+    return float(np.median(counts[counts > 0])) if counts.any() else 1.0
 
 
 def learn_priors(

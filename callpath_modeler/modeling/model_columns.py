@@ -84,6 +84,9 @@ class ModelColumns:
         The point, if any, at which nearly all rows are off by one factor, judged by the other
         points: its value of each parameter (None = all values), and the factor. The point has
         little weight.
+    grain : float
+        Variance of a measured centre by chance per unit of its expectation, in the unit of the
+        metric, for counts by chance such as samples; 0 = none.
     terms : ndarray [n, T] of int16
         Positions in ``shapes``, slowest growth first; -1 = unused.
     coefficients : ndarray [n, T + 1]
@@ -92,7 +95,8 @@ class ModelColumns:
         Covariance of the coefficients, in squared units of the metric, with the classic method;
         [n, 0, 0] with the mixture method, which keeps `root`.
     spread : ndarray [n]
-        Relative standard deviation of a measured centre about the model, at the largest point.
+        Relative standard deviation of a measured centre about the model, at the largest point; at
+        the largest value if `grain` is above 0.
     drift : ndarray [n]
         Relative variance that is added per doubling of the parameter beyond.
     dof : ndarray [n]
@@ -137,6 +141,7 @@ class ModelColumns:
     confidence: float
     correlation: float
     odd_scale: tuple[tuple[float | None, ...], float] | None
+    grain: float
     terms: Int16Array
     coefficients: FloatArray
     covariance: FloatArray
@@ -192,6 +197,16 @@ class ModelColumns:
     def give_back(self) -> None:
         """Give the memory of columns in mapped files back to the system, after a pass over them."""
         give_back_pages(getattr(self, name) for name in column_names())
+
+    def spread_at(self, values: FloatArray) -> FloatArray:
+        """Return the relative standard deviation of measured centres with expectations, [n].
+
+        Without counts by chance, this is `spread`.
+        """
+        if not self.grain:
+            return self.spread
+        more = self.grain * (1 / np.maximum(values, self.grain) - 1 / self.unit)
+        return np.asarray(np.sqrt(np.maximum(self.spread**2 + more, 0.0)))
 
     @property
     def axes(self) -> int:

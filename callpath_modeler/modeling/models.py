@@ -255,6 +255,10 @@ class Models(ModelColumns):
         finite = np.isfinite(p)
         if finite.any():
             low[:, finite], high[:, finite] = prediction_interval(self, p[finite])
+        if self.grain:
+            # A measured count is whole. It stands for the interval of half a count on both sides.
+            low = np.rint(low / self.grain) * self.grain
+            high = np.rint(high / self.grain) * self.grain
         return Prediction(value, np.minimum(low, value), np.maximum(high, value))
 
     def steadied(self) -> Self:

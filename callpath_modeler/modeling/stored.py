@@ -420,6 +420,7 @@ def to_arrays(models: Models) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
         "confidence": models.confidence,
         "correlation": models.correlation,
         "odd_scale": models.odd_scale,
+        "grain": models.grain,
         "points": models.points.tolist(),
     }
     return {name: getattr(models, name) for name in column_names()}, header
@@ -542,6 +543,9 @@ def from_arrays(
     checks = ColumnChecks(arrays, shapes, points, rows, header["method"])
     if not 0 < float(header["confidence"]) < 1 or not 0 <= float(header["correlation"]) <= 1:
         raise ValueError("confidence or correlation is not between 0 and 1")
+    grain = float(header.get("grain", 0.0))
+    if not 0 <= grain < np.inf:
+        raise ValueError("grain is below zero or not finite")
     common = {
         "space": SearchSpace.from_header(header["space"]),
         "shapes": shapes,
@@ -551,6 +555,7 @@ def from_arrays(
         "confidence": float(header["confidence"]),
         "correlation": float(header["correlation"]),
         "odd_scale": _odd_scale(header.get("odd_scale")),
+        "grain": grain,
     }
     models = StoredModels.of(common, checks, refused or ValueError)
     if refused is None:

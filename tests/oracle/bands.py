@@ -116,13 +116,24 @@ def mixture(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> Mixture
         for edge, whole in ((low, below), (high, above))
     )
     beyond = np.log2(np.maximum(p / models.points[-1], 1.0))
-    scatter = np.sqrt(models.spread[:, None] ** 2 + models.drift[:, None] * beyond)[:, None]
+    scatter = models.spread[:, None] ** 2 + models.drift[:, None] * beyond
+    scatter = np.sqrt(_counted(scatter[:, None], models.grain / models.unit, centre))
     return Mixture(
         centre * models.unit[:, None, None],
         np.hypot(below, scatter),
         np.hypot(above, scatter),
         weight,
     )
+
+
+def _counted(scatter: FloatArray, counting: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return the squared deviation of measurements, [n, C, m], from laws that predict `centre`.
+
+    `scatter` [n, 1, m] belongs to the largest value of a row, where chance contributes `counting`.
+    """
+    counting = counting[:, None, None]
+    more = counting * (1 / np.maximum(centre, NEGLIGIBLE) - 1)
+    return np.where(counting > 0, np.log1p(np.maximum(scatter + more, 0.0)), scatter)
 
 
 def bands(

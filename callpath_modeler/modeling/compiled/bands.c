@@ -36,12 +36,14 @@ static void bands_of(const Models *models, const int64_t *rows, int64_t left, in
 int64_t bands(int64_t n, int64_t others, int64_t shapes, int64_t targets, const int16_t *terms,
               const double *numbers, const double *weight, const int16_t *other_terms,
               const double *other_numbers, const float *other_weight, const float *root,
-              const double *unit, const double *spread, const double *drift, const double *peak,
-              const double *least, const double *most, const double *at, const double *beyond,
-              double negligible, const double *ends, double *low, double *high)
+              const double *unit, const double *spread, const double *drift,
+              const double *counting, const double *peak, const double *least, const double *most,
+              const double *at, const double *beyond, double negligible, const double *ends,
+              double *low, double *high)
 {
     Models models = {others, shapes, targets, terms, other_terms, numbers, other_numbers, weight,
-                     unit, spread, drift, other_weight, root, peak, least, most, at, beyond};
+                     unit, spread, drift, counting, other_weight, root, peak, least, most, at,
+                     beyond};
     Known known;
     Parts some;
     int there = allocate_known(&known, 1 + others) & allocate(&some, 1 + others);
@@ -71,11 +73,13 @@ int64_t mixtures(int64_t n, int64_t others, int64_t shapes, int64_t targets, con
                  const double *numbers, const double *weight, const int16_t *other_terms,
                  const double *other_numbers, const float *other_weight, const float *root,
                  const double *unit, const double *spread, const double *drift,
-                 const double *peak, const double *least, const double *most, const double *at,
-                 const double *beyond, double *centre, double *below, double *above, double *share)
+                 const double *counting, const double *peak, const double *least,
+                 const double *most, const double *at, const double *beyond, double *centre,
+                 double *below, double *above, double *share)
 {
     Models models = {others, shapes, targets, terms, other_terms, numbers, other_numbers, weight,
-                     unit, spread, drift, other_weight, root, peak, least, most, at, beyond};
+                     unit, spread, drift, counting, other_weight, root, peak, least, most, at,
+                     beyond};
     Known known;
     Parts some;
     int64_t parts = 1 + others;

@@ -57,7 +57,7 @@ def _columns(models: ModelColumns, p: FloatArray, shapes: ShapeTables) -> list[n
     return [
         *(models.terms[:, :TERMS], models.coefficients[:, : 1 + TERMS], models.weight),
         *(models.alternative_terms, models.alternative_coefficients, models.alternative_weight),
-        *(models.root, models.unit, models.spread, models.drift),
+        *(models.root, models.unit, models.spread, models.drift, models.grain / models.unit),
         *(peak, inside.min(axis=1), inside.max(axis=1), at.T, beyond),
     ]
 

@@ -36,8 +36,8 @@ _FINELY = STEPS * (SCORES - 1) + 1
 _MODELS = f"""n, others, shapes, targets, i2 terms[n,{TERMS}], f8 numbers[n,{NUMBERS}],
     f8 weight[n], i2 other_terms[n,others,{TERMS}], f8 other_numbers[n,others,{NUMBERS}],
     f4 other_weight[n,others], f4 root[n,1+others,{ELEMENTS}], f8 unit[n], f8 spread[n],
-    f8 drift[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes], f8 at[targets,shapes],
-    f8 beyond[targets]"""
+    f8 drift[n], f8 counting[n], f8 peak[shapes], f8 least[shapes], f8 most[shapes],
+    f8 at[targets,shapes], f8 beyond[targets]"""
 """Models, and their shapes at targets, as `c_kernels._columns` gives them."""
 _TEXT = f"""
 normal_shares: n, f8 z[n], > f8 found[n]

@@ -15,7 +15,7 @@ static const double EDGE = 1e-12;
 typedef struct {
     int64_t others, shapes, targets;
     const int16_t *terms, *other_terms;
-    const double *numbers, *other_numbers, *weight, *unit, *spread, *drift;
+    const double *numbers, *other_numbers, *weight, *unit, *spread, *drift, *counting;
     const float *other_weight, *root;
     const double *peak, *least, *most, *at, *beyond;
 } Models;
@@ -25,7 +25,7 @@ typedef struct {
     int64_t count;
     int64_t *first, *second, *alone;
     double *weight, *constant, *slope, *other, *root, *mean, *low, *high, *level;
-    double unit[LANES], spread[LANES], drift[LANES];
+    double unit[LANES], spread[LANES], drift[LANES], counting[LANES];
 } Known;
 
 /* Number of columns of doubles; the last one, `root`, has `ELEMENTS` entries. */
@@ -127,6 +127,7 @@ static void look(const Models *models, const int64_t *rows, int64_t count, Known
         known->unit[lane] = models->unit[rows[lane]];
         known->spread[lane] = models->spread[rows[lane]];
         known->drift[lane] = models->drift[rows[lane]];
+        known->counting[lane] = models->counting[rows[lane]];
     }
 }
 
@@ -159,6 +160,14 @@ INLINE void spread_out(const Known *known, int64_t k, double x, double z, double
     above = known->alone[k] ? above * above + own : whole;
     of->below[k] = sqrt(below + scatter);
     of->above[k] = sqrt(above + scatter);
+}
+
+/* `_counted`: the squared deviation of a measurement from a law that predicts `centre`, in units of
+   the largest value of the row, to which `scatter` belongs. */
+INLINE double counted(double scatter, double counting, double centre)
+{
+    double more = counting * (1 / larger(centre, EVIDENCE_NEGLIGIBLE) - 1);
+    return counting > 0 ? log1p_of(larger(scatter + more, 0)) : scatter;
 }
 
 /* Predictions of the parts at a target, where shapes are `at`; the largest one, or NaN. */
@@ -195,7 +204,8 @@ static void place(const Models *models, const Known *known, int64_t target, Part
             int64_t k = part * LANES + lane;
             double centre = of->centre[k] >= least[lane] ? of->centre[k] : least[lane];
             of->centre[k] = least[lane] == least[lane] ? centre : least[lane];
-            spread_out(known, k, at[known->first[k]], at[known->second[k]], scatter[lane], of);
+            double its = counted(scatter[lane], known->counting[lane], of->centre[k]);
+            spread_out(known, k, at[known->first[k]], at[known->second[k]], its, of);
             of->centre[k] *= known->unit[lane];
             of->weight[k] = known->weight[k];
         }

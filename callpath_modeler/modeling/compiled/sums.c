@@ -79,14 +79,15 @@ int64_t quantiles_of_bands(int64_t n, int64_t others, int64_t shapes, int64_t ta
                            const int16_t *terms, const double *numbers, const double *weight,
                            const int16_t *other_terms, const double *other_numbers,
                            const float *other_weight, const float *root, const double *unit,
-                           const double *spread, const double *drift, const double *peak,
-                           const double *least, const double *most, const double *at,
-                           const double *beyond, const double *value, const double *low,
-                           const double *high, const double *score, const double *probability,
-                           double *found)
+                           const double *spread, const double *drift, const double *counting,
+                           const double *peak, const double *least, const double *most,
+                           const double *at, const double *beyond, const double *value,
+                           const double *low, const double *high, const double *score,
+                           const double *probability, double *found)
 {
     Models models = {others, shapes, targets, terms, other_terms, numbers, other_numbers, weight,
-                     unit, spread, drift, other_weight, root, peak, least, most, at, beyond};
+                     unit, spread, drift, counting, other_weight, root, peak, least, most, at,
+                     beyond};
     Bands of = {value, low, high, score, probability, found};
     Known known;
     Parts some;

@@ -379,3 +379,35 @@ FACTORS = 321
 
 Unit: count. Evidence: by convention.
 """
+
+GRAINS = (0.1, 2.0)
+"""Range of the variance of counts by chance, relative to their expectation.
+
+The maximum over processes varies less than the count of a process.
+
+Unit: ratio. Evidence: measured, generated counts.
+"""
+
+FEWEST_COUNTED, LEAST_TICKS = 20, 6
+"""Different small multiples that show a tick; bound of the number of ticks of the smallest value.
+
+Unit: count. Evidence: by convention.
+"""
+
+LEAST_EXPECTED = 0.1
+"""Smallest expectation of a count.
+
+Unit: ticks. Evidence: by convention.
+"""
+
+FEWEST_OF_ROW = 2.0
+"""Degrees of freedom with which a row shows whether it varies by chance.
+
+Unit: degrees of freedom. Evidence: by convention.
+"""
+
+QUIET, MOST_QUIET = 0.1, 0.25
+"""Variance relative to counts by chance below which a row is quiet; largest share of quiet rows.
+
+Unit: ratio, share. Evidence: measured, generated counts and counts of real series.
+"""
