@@ -14,7 +14,6 @@ profile tell.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,7 +47,6 @@ _NONE = 0.1
 """Part of this delay that balance may cost, where another delay hides it."""
 _ROUNDING = 1e-9
 """Part of a time below which a rest is only rounding."""
-_FORM = re.compile(r"(.+?)\s+(time|imbalance)\s*([*/=])\s*(\S+)\s*")
 
 
 class Change(Struct, frozen=True):
@@ -95,10 +93,11 @@ def parse_change(text: str) -> Change:
         If the text is no change.
     """
     hint = "for example 'main/solve time * 0', 'main/solve time / 2' or 'main/solve imbalance = 1'"
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    place, quantity = max((text.rfind(f" {name}"), name) for name in ("time", "imbalance"))
+    pattern, rest = text[: max(place, 0)].strip(), text[place + 1 + len(quantity) :].strip()
+    sign, number = rest[:1], rest[1:].strip()
+    if not pattern or sign not in {"*", "/", "="} or not number:
         raise UsageError(f"--what-if {text}: not a change", hint=hint)
-    pattern, quantity, sign, number = found.groups()
     try:
         value = decimal_of(number)
     except ValueError:
