@@ -22,7 +22,6 @@ from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import TIME, GpuProfile, ProcessValues
 
-_UNIT = re.compile(r"\s*\(([^)]*)\)\s*$")
 _TOTALS, _SIZES = "total time", "total"
 _NUMBERS = ("instances", "num calls", "calls", "count", "operations")
 _NAMES = ("name", "operation")
@@ -51,11 +50,17 @@ def _titles(row: Sequence[str]) -> Mapping[str, tuple[int, str]] | None:
     """Return place and unit of each column, by its title; None = the row has other titles."""
     found: dict[str, tuple[int, str]] = {}
     for place, title in enumerate(row):
-        unit = _UNIT.search(title)
-        found.setdefault(_UNIT.sub("", title).strip().lower(), (place, unit[1] if unit else ""))
+        name, unit = _without_unit(title.strip())
+        found.setdefault(name.lower(), (place, unit))
     is_ours = (_TOTALS in found and "time" in found) or (_SIZES in found and "operation" in found)
     is_complete = any(each in found for each in _NUMBERS) and any(each in found for each in _NAMES)
     return found if is_ours and is_complete else None
+
+
+def _without_unit(title: str) -> tuple[str, str]:
+    """Return a title such as ``Total Time (ns)`` as name and unit; "" = it states none."""
+    name, bracket, unit = title.removesuffix(")").rpartition("(")
+    return (name.strip(), unit) if bracket and title.endswith(")") else (title, "")
 
 
 def nsys_stats_run(path: Path, files: Sequence[Path]) -> GpuProfile:
