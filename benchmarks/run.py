@@ -11,8 +11,8 @@ Extra-P, which take minutes.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``real-histories``, ``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and
-``generated`` need the measurements in DIR/data. DIR is given with ``--shared DIR``; by default, it
-is the folder ``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
+``generated``, ``waiting`` and ``gains`` need the measurements in DIR/data. DIR is given with
+``--shared DIR``; by default, it is the folder ``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
 ``tuned-rules`` needs Open MPI 4.
 ``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
@@ -66,6 +66,7 @@ import traces
 import trust
 import tuned_rules
 import views
+import waiting
 import whole
 from environments import CALIPER, EXTRAP, HATCHET, OTAVA, PYCUBEXR, Peer
 from laws import AbsentError
@@ -121,6 +122,8 @@ BENCHMARKS = {
     "published": Benchmark(published_laws.table, published_laws.NOTES, ()),
     "marked": Benchmark(trust.held_back, trust.HELD_NOTES, ()),
     "counts": Benchmark(sampled_counts.table, sampled_counts.NOTES, ()),
+    "waiting": Benchmark(waiting.table, waiting.NOTES, ()),
+    "gains": Benchmark(waiting.gains, waiting.GAIN_NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),
