@@ -12,8 +12,8 @@ Extra-P, which take minutes.
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``real-histories``, ``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and
 ``generated``, ``waiting`` and ``gains`` need the measurements in DIR/data. DIR is given with
-``--shared DIR``; by default, it is the folder ``shared`` next to the project. ``generated`` also needs MPI and an idle machine, and
-``tuned-rules`` needs Open MPI 4.
+``--shared DIR``; by default, it is the folder ``shared`` next to the project. ``generated`` also
+needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
 ``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
 
