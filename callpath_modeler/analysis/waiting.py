@@ -74,7 +74,8 @@ def with_waiting(fitted: Fitted) -> Fitted:
     Fitted
         Call paths whose delays are not known keep their values, with wider bands.
     """
-    if not fitted.metric.is_time or fitted.models.method == "classic" or fitted.models.axes > 1:
+    along_one = fitted.surface is None and fitted.models.axes == 1
+    if not (fitted.metric.is_time and along_one) or fitted.models.method == "classic":
         return fitted
     models = fitted.models
     if fitted.experiment.reduction is Reduction.MEAN and fitted.metric.additive:

@@ -16,7 +16,7 @@ target = { p = 1000 }
 [[expect]]
 name = "waits are short"
 callpath = "**/MPI_Wait*"
-value = "<= 2 s"
+value = "<= 500 ms"
 
 [[expect]]
 name = "kernels do not grow"
@@ -37,7 +37,7 @@ value = "<= 1e6 s"
 
 [[expect]]
 name = "the whole run"
-value = "<= 100 s"
+value = "<= 50 s"
 """
 
 

@@ -31,12 +31,12 @@ def of_stream(p, rank, stream):
 
 
 def on_gpu(p):
-    """Return the mean over processes of the slower stream, by kernel, in seconds."""
-    slower = [
-        [max(pair) for pair in zip(*(of_stream(p, r, s) for s in range(STREAMS)), strict=True)]
+    """Return the mean over processes of the sum of their streams, by kernel, in seconds."""
+    summed = [
+        [sum(pair) for pair in zip(*(of_stream(p, r, s) for s in range(STREAMS)), strict=True)]
         for r in range(p)
     ]
-    return dict(zip(NAMES[4:], np.mean(slower, axis=0) / TICKS, strict=True))
+    return dict(zip(NAMES[4:], np.mean(summed, axis=0) / TICKS, strict=True))
 
 
 def profile(folder, p, creators, *, gpus=STREAMS, unit="sec"):
