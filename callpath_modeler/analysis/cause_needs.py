@@ -308,6 +308,16 @@ def by_point(fitted: Fitted, values: FloatArray) -> FloatArray:
     return found
 
 
+def repetitions_by_point(fitted: Fitted, values: FloatArray) -> FloatArray:
+    """Return the repetitions [n, K, R] of values [n, runs]; NaN = no such run."""
+    of_run = fitted.line.settings([fitted.parameter])[:, 0]
+    runs = [np.flatnonzero(of_run == point) for point in fitted.points]
+    cube = np.full((len(values), len(runs), max(map(len, runs))), np.nan)
+    for k, here in enumerate(runs):
+        cube[:, k, : len(here)] = values[:, here]
+    return cube
+
+
 def _over_processes(
     fitted: Fitted, rows: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -435,12 +445,9 @@ def cube_of(
     centre, error : [n, K] means of repetitions, and their standard errors
     scatter : [n] relative standard deviation of one value
     """
+    cube = repetitions_by_point(fitted, values)
     of_run = fitted.line.settings([fitted.parameter])[:, 0]
-    runs = [np.flatnonzero(of_run == point) for point in fitted.points]
-    cube = np.full((len(values), len(runs), max(map(len, runs))), np.nan)
-    for k, here in enumerate(runs):
-        cube[:, k, : len(here)] = values[:, here]
-    count = np.array([len(here) for here in runs], float)
+    count = (of_run == fitted.points[:, None]).sum(axis=1).astype(float)
     centre = by_point(fitted, values)
     freedom = max(float((count - 1).sum()), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

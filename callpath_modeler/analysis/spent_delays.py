@@ -54,6 +54,11 @@ class SpentDelays(Struct, frozen=True, eq=False):
     largest: FloatArray
     share: FloatArray
 
+    @property
+    def rest(self) -> FloatArray:
+        """What operations take beside the delays, [m, runs]."""
+        return np.maximum(self.time - self.delay, 0.0)
+
     @classmethod
     def of(cls, fitted: Fitted) -> SpentDelays:
         """Return the delays of all call paths of models; none where they are not known."""

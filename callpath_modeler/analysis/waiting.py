@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.cause_needs import by_point, repetitions_by_point
 from callpath_modeler.analysis.spent_delays import SpentDelays
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -72,10 +73,10 @@ def with_waiting(fitted: Fitted) -> Fitted:
     Returns
     -------
     Fitted
-        Call paths whose delays are not known keep their values, with wider bands.
+        Call paths whose delays are not known keep their values, with wider bands. Models that have
+        no such bands stay as they are.
     """
-    along_one = fitted.surface is None and fitted.models.axes == 1
-    if not (fitted.metric.is_time and along_one) or fitted.models.method == "classic":
+    if not fitted.widened.any():
         return fitted
     models = fitted.models
     if fitted.experiment.reduction is Reduction.MEAN and fitted.metric.additive:
@@ -88,15 +89,9 @@ def with_waiting(fitted: Fitted) -> Fitted:
 
 def _delayed(fitted: Fitted, spent: SpentDelays) -> IntArray:
     """Return the places in `spent` of call paths that wait for computation, and take time."""
-    time, delay = _at_largest(fitted, spent)
+    time, delay = (by_point(fitted, each)[:, -1] for each in (spent.time, spent.delay))
     chosen = (delay >= _PART * time) & (time > _SMALL * time.sum())
     return np.flatnonzero(chosen & fitted.modelled[spent.rows])
-
-
-def _at_largest(fitted: Fitted, spent: SpentDelays) -> tuple[FloatArray, FloatArray]:
-    """Return times and delays at the largest scale, [m]."""
-    here = fitted.line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
-    return spent.time[:, here].mean(axis=1), spent.delay[:, here].mean(axis=1)
 
 
 def _known_better(
@@ -129,8 +124,7 @@ def _misfit(fitted: Fitted, runs: FloatArray, said: FloatArray) -> FloatArray:
     ----------
     said : [n, K] the others, at the points of the models
     """
-    of_run = fitted.line.settings([fitted.parameter])[:, 0]
-    measured = np.stack([runs[:, of_run == point].mean(axis=1) for point in fitted.points], axis=1)
+    measured = by_point(fitted, runs)
     weight = (measured > 0) / (1 + doublings(fitted.points))
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.where(weight > 0, np.log(measured / said), 0.0)
@@ -153,7 +147,7 @@ def parts_of(fitted: Fitted, spent: SpentDelays, which: IntArray, scales: FloatA
     used = np.flatnonzero((spent.share[which] > 0).any(axis=0))
     share = spent.share[which][:, used]
     late, of_late = delays_at(fitted, spent, used, scales)
-    rest = predicted_runs(fitted, np.maximum(spent.time - spent.delay, 0.0)[which], scales)
+    rest = predicted_runs(fitted, spent.rest[which], scales)
     delay, value = share @ late, np.nan_to_num(rest.value)
     whole = np.maximum(delay + value, np.finfo(float).tiny)
     variance = (share**2 @ (late**2 * of_late) + value**2 * _variance(rest)) / whole**2
@@ -188,9 +182,9 @@ def delays_at(
                 _variance(of_mean) + _errors(of_ratio) / above**2,
             ]
         )
-    here = fitted.line.settings([fitted.parameter])[:, 0] == fitted.points[-1]
     # A difference of two models may be anything near zero.
-    floor = np.maximum(_LEAST * np.nan_to_num(late)[:, here].mean(axis=1), np.finfo(float).tiny)
+    measured = by_point(fitted, np.nan_to_num(late))[:, -1]
+    floor = np.maximum(_LEAST * measured, np.finfo(float).tiny)
     known = np.isfinite(opinions)
     logs = np.log(np.maximum(np.nan_to_num(opinions), floor[:, None]))
     count = np.maximum(known.sum(axis=0), 1)
@@ -202,12 +196,7 @@ def delays_at(
 
 def predicted_runs(fitted: Fitted, runs: FloatArray, scales: FloatArray) -> Prediction:
     """Return predictions of quantities [n, runs] at scales, each [n, S]."""
-    of_run = fitted.line.settings([fitted.parameter])[:, 0]
-    places = [np.flatnonzero(of_run == point) for point in fitted.points]
-    cube = np.full((len(runs), len(places), max(map(len, places))), np.nan)
-    for k, here in enumerate(places):
-        cube[:, k, : len(here)] = runs[:, here]
-    return modeling.fit(fitted.points, cube).predict(scales)
+    return modeling.fit(fitted.points, repetitions_by_point(fitted, runs)).predict(scales)
 
 
 def _errors(band: Prediction) -> FloatArray:

@@ -111,6 +111,12 @@ def parse_change(text: str) -> Change:
     return Change(text, pattern, is_balance, 1 / value if sign == "/" else value)
 
 
+def _has_processes(fitted: Fitted) -> bool:
+    """Return whether models are of a time whose largest value over processes is known."""
+    is_sum = fitted.metric.is_time and fitted.metric.additive
+    return is_sum and fitted.line.columns[fitted.metric.name].imbalance is not None
+
+
 def gains_at(fitted: Fitted, target: float, rows: IntArray) -> Band:
     """Return what a run gains if a call path takes no time, [n]; NaN = not known.
 
@@ -123,11 +129,7 @@ def gains_at(fitted: Fitted, target: float, rows: IntArray) -> Band:
     found = np.full((3, len(rows)), np.nan)
     line, name = fitted.line, fitted.metric.name
     waits = fitted.waits[rows]
-    if (
-        fitted.metric.is_time
-        and fitted.metric.additive
-        and line.columns[name].imbalance is not None
-    ):
+    if _has_processes(fitted):
         of = np.flatnonzero(~waits & fitted.modelled[rows])
         _, largest = line.means_and_maxima(name, rows[of])
         band = predicted_runs(fitted, largest, np.array([target]))
@@ -146,7 +148,7 @@ def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
     found = np.full((3, len(rows)), np.nan)
     known = np.flatnonzero(np.isin(rows, spent.rows))
     places = np.searchsorted(spent.rows, rows[known])
-    rest = (spent.time - spent.delay)[places]
+    rest = spent.rest[places]
     # The difference of two equal numbers is rounding.
     rest = np.where(rest > _ROUNDING * spent.time[places], rest, 0.0)
     band = predicted_runs(fitted, rest, where)
@@ -185,8 +187,7 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
         If processes are not known, the target is infinite, or a pattern matches no computation.
     """
     fitted, target = ranking.fitted, ranking.target
-    known = fitted.line.columns[fitted.metric.name].imbalance
-    if np.isinf(target) or not (fitted.metric.is_time and fitted.metric.additive) or known is None:
+    if np.isinf(target) or not _has_processes(fitted):
         raise UsageError(
             "--what-if: the profiles have no times per process, or the target is infinite",
             hint="give a finite target, and profiles with values per process",
@@ -218,6 +219,40 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
     return WhatIf(tuple(changes), (middle, least, most), before, (after, low, high), values)
 
 
+class _Late(Struct, frozen=True, eq=False):
+    """Delays at a target of those of n call paths that delay others.
+
+    Attributes
+    ----------
+    of_rows : [m] their places among the call paths
+    of_spent : [m] their places in `SpentDelays.late`
+    delay, variance : [m] delays, and the variance of their logarithms
+    """
+
+    of_rows: IntArray
+    of_spent: IntArray
+    delay: FloatArray
+    variance: FloatArray
+
+    @classmethod
+    def of(cls, fitted: Fitted, target: float, rows: IntArray) -> _Late:
+        """Return the delays of call paths, which ascend."""
+        spent = SpentDelays.of(fitted)
+        of_rows = np.flatnonzero(np.isin(rows, spent.late))
+        of_spent = np.searchsorted(spent.late, rows[of_rows])
+        if not len(of_rows):
+            return cls(of_rows, of_spent, np.empty(0), np.empty(0))
+        scales = np.append(fitted.points[fitted.points < target], target)
+        delay, variance = (each[:, -1] for each in delays_at(fitted, spent, of_spent, scales))
+        return cls(of_rows, of_spent, delay, variance)
+
+    def waited_less(self, fitted: Fitted, part: FloatArray) -> FloatArray:
+        """Return what waiting becomes shorter by if parts [m] of delays go, [call paths]."""
+        spent, saved = SpentDelays.of(fitted), np.zeros(len(fitted.experiment.tree))
+        saved[spent.rows] = spent.share[:, self.of_spent] @ (part * self.delay)
+        return saved
+
+
 def _shortened(
     fitted: Fitted, target: float, rows: IntArray, change: Change
 ) -> tuple[Band, FloatArray]:
@@ -225,7 +260,8 @@ def _shortened(
     less = 1.0 - change.value
     band = gains_at(fitted, target, rows)
     ends = np.sort([less * band.low, less * band.high], axis=0)
-    saved = _waited_less(fitted, target, rows, np.full(len(rows), less))
+    late = _Late.of(fitted, target, rows)
+    saved = late.waited_less(fitted, np.full(len(late.of_rows), less))
     saved[rows] += less * fitted.models.take(rows).values(np.array([target]))[:, 0]
     return Band(less * band.value, ends[0], ends[1]), saved
 
@@ -234,30 +270,10 @@ def _balanced(
     fitted: Fitted, target: float, rows: IntArray, change: Change
 ) -> tuple[Band, FloatArray]:
     """Return the gain [n] of a smaller imbalance, and what call paths save, [call paths]."""
-    spent = SpentDelays.of(fitted)
-    scales = np.append(fitted.points[fitted.points < target], target)
-    gain, part = np.zeros((3, len(rows))), np.zeros(len(rows))
-    late = np.flatnonzero(np.isin(rows, spent.late))
-    if len(late):
-        places = np.searchsorted(spent.late, rows[late])
-        value, variance = (each[:, -1] for each in delays_at(fitted, spent, places, scales))
-        mean = fitted.models.take(rows[late]).values(np.array([target]))[:, 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part[late] = np.clip(1 - mean * (change.value - 1) / value, 0.0, 1.0)
-        wide = np.exp(1.96 * np.sqrt(variance))
-        gain[0, late] = part[late] * value
-        gain[1, late] = -_NONE * part[late] * value
-        gain[2, late] = part[late] * value * np.maximum(wide, _CHANGING)
-    return Band(*gain), _waited_less(fitted, target, rows, part)
-
-
-def _waited_less(fitted: Fitted, target: float, rows: IntArray, part: FloatArray) -> FloatArray:
-    """Return what waiting becomes shorter by if parts [n] of delays go, [call paths]."""
-    spent, saved = SpentDelays.of(fitted), np.zeros(len(fitted.experiment.tree))
-    late = np.flatnonzero(np.isin(spent.late, rows))
-    if len(late):
-        scales = np.append(fitted.points[fitted.points < target], target)
-        value, _ = delays_at(fitted, spent, late, scales)
-        of_row = part[np.searchsorted(rows, spent.late[late])]
-        saved[spent.rows] = spent.share[:, late] @ (of_row * value[:, -1])
-    return saved
+    late, gain = _Late.of(fitted, target, rows), np.zeros((3, len(rows)))
+    mean = fitted.models.take(rows[late.of_rows]).values(np.array([target]))[:, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.clip(1 - mean * (change.value - 1) / late.delay, 0.0, 1.0)
+    value, wide = part * late.delay, np.exp(1.96 * np.sqrt(late.variance))
+    gain[:, late.of_rows] = value, -_NONE * value, value * np.maximum(wide, _CHANGING)
+    return Band(*gain), late.waited_less(fitted, part)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.node_values import NodeValues
+    from callpath_modeler.analysis.uncertain import Band
     from callpath_modeler.analysis.verification import Verification
     from callpath_modeler.analysis.what_if import WhatIf
 
@@ -356,6 +357,14 @@ class RankedRows(Nodes):
             return growth_ends(fitted, leader)
         return growths_of(fitted, leader, self.growths[leader])
 
+    @cached_property
+    def gains(self) -> Band:
+        """What the run gains without each call path; NaN = not known."""
+        # Most rankings are without gains.
+        from callpath_modeler.analysis.what_if import gains_at
+
+        return gains_at(self.ranking.fitted, self.ranking.target, self.rows)
+
     def of_ranked(self, values: FloatArray) -> FloatArray:
         """Return the values of rows with a rank; NaN for others."""
         return np.where(self.is_ranked, values, np.nan)
@@ -592,17 +601,13 @@ def verification_columns(found: Verification) -> tuple[Column[RankedRows], ...]:
 def gain_columns() -> tuple[Column[RankedRows], ...]:
     """Return what the run gains without each call path, with the band."""
 
-    def gains(rows: RankedRows, end: str = "value") -> FloatArray:
-        # Most rankings are without gains.
-        from callpath_modeler.analysis.what_if import gains_at
-
-        band = gains_at(rows.ranking.fitted, rows.ranking.target, rows.rows)
-        return rows.of_ranked(getattr(band, end))
+    def gains(end: str, rows: RankedRows) -> FloatArray:
+        return rows.of_ranked(getattr(rows.gains, end))
 
     return (
         Column(
             "gain",
-            gains,
+            partial(gains, "value"),
             "gain",
             unit=unit,
             place=7,
@@ -610,7 +615,7 @@ def gain_columns() -> tuple[Column[RankedRows], ...]:
             "away without the call path, waiting for it included",
         ),
         *(
-            Column(f"gain_{end}", partial(gains, end=end), unit=unit, help="band of the gain")
+            Column(f"gain_{end}", partial(gains, end), unit=unit, help="band of the gain")
             for end in ("low", "high")
         ),
     )
