@@ -1,16 +1,16 @@
 """Models of the time of call paths that wait: the delays that they wait for, and the rest.
 
-A call path that waits has no law of its own. Its time is the delay of computation that it spends
-(`analysis.spent_delays`), and the rest, which is transfer and waiting of other kinds. The delay of
-a computation is what its slowest process computes longer than the mean. There are three models of
-it: of the delay itself, of the largest time less the mean, and of the mean times the ratio of both.
-Each extrapolates another quantity, so each errs in another way. Their geometric mean is closer than
-each of them, and their differences tell how little is known. See docs/explanation/requirements.md,
-'Waiting is predicted from what delays it'.
+The time of a call path that waits has two parts. It spends delays of computation
+(`analysis.spent_delays`). The rest is transfer and waiting of other kinds. The slowest process
+computes longer than the mean by the delay. There are three models of a delay: of the delay itself,
+of the largest time less the mean, and of the mean times the ratio of both. Each extrapolates
+another quantity, so each errs in another way. Their geometric mean is closer than each of them. The
+band is wider if they differ. See docs/explanation/requirements.md, 'Waiting is predicted from what
+delays it'.
 
-Where the parts are known better than the measured times, their sum becomes the model of the call
-path. It is written with two terms (`modeling.sums_of_parts`), so that everything after it treats it
-as any other model. The model of the measured times stays as an alternative.
+The sum of both parts becomes the model of the call path if it is more certain than the model of the
+measured times, which stays as an alternative. The sum is written with two terms
+(`modeling.sums_of_parts`). So the code after it treats it as any other model.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from callpath_modeler.profile.schema import Reduction
 _PART = 0.1
 """Part of the time at the largest scale from which on delays decide how it grows."""
 _SMALL = 1e-3
-"""Part of all waiting below which a call path keeps the model of its own times."""
+"""Part of all waiting below which a call path keeps the model of its times."""
 _AHEAD = np.array([2.0**0.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 """Multiples of the largest scale for which a sum of parts is made."""
 _LEAST = 1e-3

@@ -1,15 +1,14 @@
-"""What a run gains if a cause is removed or changed, waiting included.
+"""Gains of a run from the removal or the change of a cause, waiting included.
 
-A call path costs the run what its slowest process computes, because the others wait for it: not the
-mean. So its gain is the time of the slowest process at the target, by a model of the maxima. A call
-path that waits would gain only what it does not wait: the delays would be waited for elsewhere.
-Computation between messages is different. What the receiver waits for may hide a part of it, and in
-a pipeline each process waits for all before it. So such gains have wide bands. See
-docs/explanation/requirements.md, 'What a change gains'.
+The other processes wait for the slowest one. So a computation costs the run the time of its slowest
+process, not the mean. Its gain at the target comes from a model of the maxima. An operation that
+waits gains only its time beside the delays, because other operations would spend these. Computation
+between messages is different: other delays may hide a part of it, and in a pipeline each process
+waits for all before it. So such gains have wide bands. See docs/explanation/requirements.md, 'What
+a change gains'.
 
-Imbalance that is removed gains the delay of the slowest process. Another delay may hide all of it,
-and a process that is slowest in one call and not in the next makes it larger than the sums of the
-profile tell.
+Balance gains the delay of the slowest process. Another delay may hide all of this gain. It is
+larger if the slowest process changes from call to call, because a profile has sums over calls.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ def gains_at(fitted: Fitted, target: float, rows: IntArray) -> Band:
 
 
 def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
-    """Return what call paths that wait take beside the delays of computation, [3, n]."""
+    """Return the times of operations beside the delays that they spend, with bands, [3, n]."""
     spent, where = SpentDelays.of(fitted), np.array([target])
     found = np.full((3, len(rows)), np.nan)
     known = np.flatnonzero(np.isin(rows, spent.rows))

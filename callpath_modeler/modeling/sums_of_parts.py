@@ -1,8 +1,8 @@
 """Models of sums whose parts have laws of their own, written with two terms.
 
-A sum of two models has up to four terms, and a product of two has others. The model with two terms
-that is nearest to such a sum, from the smallest scale to far beyond the largest, predicts the same
-within a few percent, and is a model as any other.
+A sum of two models has up to four terms, and a product of two has others. This module finds the
+nearest model with two terms. It is near from the smallest scale to far beyond the largest one, and
+predicts the same within a few percent.
 
 See docs/explanation/requirements.md, 'Waiting is predicted from what delays it'.
 """
@@ -46,7 +46,7 @@ class _Nearest(Struct, frozen=True):
 
 
 class SumsOfParts(Struct, frozen=True, eq=False):
-    """What m rows are, as sums of parts, at S scales.
+    """Sums of parts of m rows at S scales.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ _BLOCK = 1 << 18
 """Number of activities whose intervals are compared together."""
 
 _MOST_DEVICES = 4_096
-"""Largest number of devices of a process that are told apart."""
+"""Largest number of separate devices of a process."""
 
 PathValues = tuple[IntArray, FloatArray]
 """Call paths, ascending, and their values, both [k]; other call paths have zero."""

@@ -17,9 +17,9 @@ _MOST = 1e18
 
 
 class Origin(IntEnum):
-    """Which layer recorded a collective operation, the innermost first.
+    """Layers that record a collective operation, the innermost first.
 
-    One operation is recorded by several layers. Only the innermost one of a file has bytes, so
+    Several layers record one operation. Only the innermost one of a file has bytes, so
     that they are counted once.
 
     Attributes
@@ -54,7 +54,7 @@ _SIZES = {
 
 @lru_cache(maxsize=4096)
 def origin_of(name: str) -> Origin | None:
-    """Return which layer recorded a call; None = it is no collective operation with a message.
+    """Return which layer recorded a call; None = it is not a collective operation with a message.
 
     >>> origin_of("gloo:all_reduce"), origin_of("c10d::allgather_"), origin_of("aten::add")
     (<Origin.BACKEND: 0>, <Origin.DISPATCHER: 2>, None)

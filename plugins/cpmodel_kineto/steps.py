@@ -31,7 +31,7 @@ _FEWEST = 3
 
 @lru_cache(maxsize=4096)
 def numbered(name: str) -> tuple[str, int] | None:
-    """Return name and number of a step; None = the name is no numbered step.
+    """Return name and number of a step; None = the name has no number of a step.
 
     >>> numbered("ProfilerStep#12"), numbered("train: iteration 3"), numbered("layer 3")
     (('ProfilerStep', 12), ('train: iteration', 3), None)
@@ -97,7 +97,7 @@ def steps_of(ranges: Calls, names: Sequence[str]) -> Steps:
 
     name, thread = max(kinds, key=priority)
     windows = np.array(sorted(kinds[name, thread]), np.int64)
-    # A step of another loop inside a step is no step of its own.
+    # A step of another loop inside a step does not count.
     outer = np.append(True, windows[1:, 0] >= np.maximum.accumulate(windows[:-1, 1]))
     start, end, number = windows[outer].T
     return Steps(name, thread, number, start, end)
