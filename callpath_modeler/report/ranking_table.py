@@ -19,12 +19,12 @@ from callpath_modeler.report.columns import (
     verdict_header,
     verification_header,
 )
+from callpath_modeler.report.further_columns import further_columns
 from callpath_modeler.report.losses_text import pair_cells, pair_header
 from callpath_modeler.report.ranking_columns import (
     AFTER_PAIRS,
     BEFORE_PAIRS,
     RankedRows,
-    further_columns,
 )
 from callpath_modeler.report.table_formats import (
     BLOCK,

@@ -28,6 +28,7 @@ from callpath_modeler.report.columns import (
     verdict_note,
     verification_sentences,
 )
+from callpath_modeler.report.further_columns import further_columns, holds_text
 from callpath_modeler.report.headline import (
     culprit,
     headline,
@@ -48,8 +49,6 @@ from callpath_modeler.report.ranking_columns import (
     AFTER_PAIRS,
     BEFORE_PAIRS,
     RankedRows,
-    further_columns,
-    holds_text,
     program_cells,
     with_lines_below,
 )

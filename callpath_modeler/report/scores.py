@@ -20,8 +20,8 @@ from callpath_modeler.report.columns import (
     mark_text,
     marks_cells,
 )
+from callpath_modeler.report.further_columns import holds_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, table
-from callpath_modeler.report.ranking_columns import holds_text
 from callpath_modeler.report.table_formats import (
     Column,
     Table,
