@@ -113,7 +113,7 @@ def test_no_plugin_is_missing_or_broken(run):
     offered = [*entry_points(group="callpath_modeler.readers")]
     offered += entry_points(group="callpath_modeler.commands")
     ours = [entry for entry in offered if entry.dist and entry.dist.name == "callpath-modeler"]
-    assert len(ours) == 15
+    assert len(ours) == 21
     header, *rows = [line.split("\t") for line in listed.splitlines()]
     problems = {row[header.index("name")]: row[header.index("problem")] for row in rows}
     assert {entry.name for entry in ours} <= problems.keys()
@@ -130,7 +130,7 @@ NEEDED = {
 def test_every_module_is_installed_with_what_it_imports():
     entries = distribution("callpath-modeler").entry_points
     packages = {entry.value.partition(":")[0].partition(".")[0] for entry in entries}
-    assert len(packages) == 9
+    assert len(packages) == 11
     for package in sorted(packages):
         path = importlib.import_module(package).__path__
         for module in pkgutil.walk_packages(path, f"{package}."):
