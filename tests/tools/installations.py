@@ -114,7 +114,7 @@ class Workplace:
         samples = self.tests / "sample_profiles" / "stencil"
         words = [programs / "cpmodel", "rank", samples, "--target", "1024"]
         answer = run(words, self.empty, environment(compiler=True, empty=self.empty))
-        if "\nstencil will run 131 ms at p = 1024 (" not in f"\n{answer}":
+        if "\nstencil will run 132 ms at p = 1024 (" not in f"\n{answer}":
             sys.exit(f"{programs}: another answer\n{answer}")
 
     def test(self, programs: Path) -> None:
