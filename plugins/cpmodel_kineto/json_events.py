@@ -243,7 +243,7 @@ class EventFile:
         try:
             value: Any = json.loads(_NO_NUMBER.sub("null", text), strict=False)
             event = _LENIENT.decode(msgspec.json.encode(value))
-        except (ValueError, RecursionError, OverflowError):
+        except (msgspec.DecodeError, ValueError, RecursionError, OverflowError):
             return None
         self.mended += 1
         return event
