@@ -11,9 +11,9 @@ Extra-P, which take minutes.
 
 ``accuracy``, ``bands``, ``noises`` and ``limits`` need DIR/tools/bench_accuracy.py. ``real``,
 ``real-histories``, ``run-times``, ``scales``, ``marked``, ``slices``, ``ablation`` and
-``generated``, ``waiting`` and ``gains`` need the measurements in DIR/data. DIR is given with
-``--shared DIR``; by default, it is the folder ``shared`` next to the project. ``generated`` also
-needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
+``generated``, ``waiting``, ``gains`` and ``factors`` need the measurements in DIR/data. DIR is
+given with ``--shared DIR``; by default, it is the folder ``shared`` next to the project.
+``generated`` also needs MPI and an idle machine, and ``tuned-rules`` needs Open MPI 4.
 ``far`` and ``far-ranks`` need the profiles of ``make cluster``.
 """
 
@@ -124,6 +124,7 @@ BENCHMARKS = {
     "counts": Benchmark(sampled_counts.table, sampled_counts.NOTES, ()),
     "waiting": Benchmark(waiting.table, waiting.NOTES, ()),
     "gains": Benchmark(waiting.gains, waiting.GAIN_NOTES, ()),
+    "factors": Benchmark(waiting.factors, waiting.FACTOR_NOTES, ()),
     "limits": Benchmark(accuracy.limits, accuracy.LIMIT_NOTES, ()),
     "expectations": Benchmark(expectations.table, expectations.NOTES, ()),
     "regressions": Benchmark(regressions.table, regressions.NOTES, ()),

@@ -13,6 +13,7 @@ from laws import AbsentError
 from results import Table
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.efficiency_factors import LEAVES, PopFactor, Scheme
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.what_if import parse_change, what_if
 from callpath_modeler.fitted import Fitted
@@ -32,6 +33,11 @@ The runs were simulated again without each cause, or with half of it. Gains at p
 the scales below the largest, or measured scales were used. Error: the median. Run: the share of
 gains that are wrong by less than 5 % of the run time. Some causes are left out: bytes, noise of the
 nodes, and those of several call paths.
+"""
+
+FACTOR_NOTES = """\
+Factors of efficiency of the whole program at the largest scale, and at the one before from the
+scales below it. Log: the mean of |ln error|. Width: the median of upper over lower end.
 """
 
 _LEAST = 0.005
@@ -158,6 +164,34 @@ def gains(shared: Path) -> Table:
         shares = (f"{np.nanmedian(error):.0%}", f"{holds.mean():.0%}", f"{close.mean():.0%}")
         cells.append((what, str(len(cases)), *shares))
     return Table(("what", "cases", "error", "holds", "run"), cells, range(1, 5))
+
+
+def factors(shared: Path) -> Table:
+    """Measure the predicted factors of efficiency.
+
+    Raises
+    ------
+    AbsentError
+        If the runs are absent.
+    """
+    found: dict[PopFactor, Errors] = {}
+    for _, runs in _series(shared):
+        *scales, far = sorted(runs)
+        for known, target in ((scales, far), (scales[:-1], scales[-1])):
+            truth = _study(runs, [*known, target]).efficiency().efficiency.last
+            said = _study(runs, known).efficiency(target=float(target)).efficiency.last
+            for factor in (PopFactor.GLOBAL, *LEAVES):
+                key = Scheme.MULTIPLICATIVE, factor
+                ends = truth.value, said.value, said.low, said.high
+                true, value, low, high = (float(each[key][0]) for each in ends)
+                if value < 1 or true < 1:
+                    its = found.setdefault(factor, Errors())
+                    its.logs.append(float(np.log(value / true)))
+                    its.holds.append(low <= true <= high)
+                    its.widths.append(high / low)
+    head = ("factor", "cases", "error", "log", "holds", "width")
+    lines = [errors.cells(factor.value.replace("_", " ")) for factor, errors in found.items()]
+    return Table(head, lines, range(1, 6))
 
 
 def _change(line: dict[str, str]) -> str | None:

@@ -354,17 +354,14 @@ def _footer(shown: EfficiencyView, subtrees: IntArray, invocation: Invocation) -
         confidence = percent(shown.confidence)
         threads = f"{found.threads_at(last.scale):g}"
         lines.append(
-            f"{found.line.parameter}={parameter_value(last.scale)} is predicted from models of the "
-            f"parts of the run time, for {threads} threads; a band holds a measured factor with "
-            f"{confidence}"
+            f"{found.line.parameter}={parameter_value(last.scale)} is predicted for {threads} "
+            f"threads; a band holds a measured factor with {confidence}"
         )
     if len(subtrees):
         at = setting_text({found.line.parameter: last.scale})
         lines.append(
             f"lost: time of the subtree without computation, share: its run time; both as shares "
             f"of the run time of the program at {at}"
-            + "; subtrees have models of their own, so predicted shares are rough"
-            * last.is_predicted
         )
         rest = len(shown.known) - len(subtrees)
         if rest > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.efficiency_factors import (
     ALONE,
@@ -19,16 +20,17 @@ from callpath_modeler.analysis.efficiency_factors import (
     share_of_program,
     without_communication,
 )
-from callpath_modeler.analysis.predict import predict, with_callees
+from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling.distributions import as_normal, normal_share, scores
-from callpath_modeler.profile.balance import PARTS, Part
+from callpath_modeler.profile.balance import PARTS, Activity, Part, activities_of
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
-from callpath_modeler.profile.groups import MetricValues
+from callpath_modeler.profile.groups import MetricValues, inclusive_values
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.pruning import Folding, recursive_calls, refuse_unnamed
 from callpath_modeler.profile.schema import Metric, Reduction, Region
@@ -192,23 +194,23 @@ def _predicted(
         value[:, columns] = of_lines.reshape(subtrees, len(columns))
         draws[:, :, columns] = drawn.reshape(_DRAWS, subtrees, len(columns))
     if whole:
-        _raise_to_call_paths(found, target, options, (value, draws), generator)
+        _agree_with_call_paths(found, target, options, (value, draws), generator)
     estimate = _estimate(found, target, value, draws, options.confidence)
     return replace(found, estimates=(*found.estimates, estimate)), findings
 
 
-def _raise_to_call_paths(
+def _agree_with_call_paths(
     found: Efficiency,
     target: float,
     options: FitOptions,
     predicted: tuple[FloatArray, FloatArray],
     generator: np.random.Generator,
 ) -> None:
-    """Raise the communication where models of call paths predict a longer run time.
+    """Make the parts of the run time add up to the predictions of the ranking.
 
-    A slow call path that grows fast is hardly visible in the parts of the whole program, but it has
-    a model of its own. No process is slower than the slowest, so the run time of a subtree is at
-    least the mean over processes, which is the sum of the predictions of its call paths.
+    The run time and the computation are those of the ranking. Models of the parts only divide the
+    rest of the run time into imbalance and communication. A subtree takes the sum of its call paths
+    times the ratio of the slowest process to the mean, and at most as long as the program.
 
     Parameters
     ----------
@@ -220,21 +222,91 @@ def _raise_to_call_paths(
         return
     fitted = fit(experiment, found.metric, replace(options, parameter=found.line.parameter))
     own = predict(fitted, target)
-    whole = with_callees(experiment.tree, own)
-    rows = found.rows[1:]
-    bounds = np.stack([
-        np.concatenate([[total], column[rows]])
-        for total, column in zip(own.total(), (whole.value, whole.low, whole.high), strict=True)
-    ])  # fmt: skip
-    at = scores(fitted.models.confidence)
-    quantiles = as_normal(bounds[0], bounds[1], bounds[2], fitted.models.confidence)
+    confidence = fitted.models.confidence
+    at = scores(confidence)
+
+    def drawn(band: FloatArray) -> FloatArray:
+        quantiles = np.maximum.accumulate(as_normal(band[0], band[1], band[2], confidence), axis=1)
+        return _drawn(quantiles, at, generator)
+
     value, draws = predicted
-    for ingredients, bound in (
-        (value, np.nan_to_num(bounds[0])),
-        (draws, _drawn(np.maximum.accumulate(quantiles, axis=1), at, generator)),
+    # A model of a process with several threads does not tell their parts.
+    if not found.is_hybrid:
+        computes = activities_of(experiment.tree) == Activity.COMPUTATION
+        useful = _of_subtrees(found, _only(own, computes))
+        value[:, Part.USEFUL], draws[..., Part.USEFUL] = useful[0], drawn(useful)
+    run_time = np.array(predicted_run_time(fitted, target, own.total()))
+    whole = drawn(run_time[:, None])[:, 0]
+    # Communication is the least certain part, so a run with much of it is a long run.
+    its_share = draws[:, 0, Part.COMMUNICATION] / draws[:, 0, :PARTS].sum(axis=1)
+    whole[np.argsort(its_share, kind="stable")] = np.sort(whole)
+    sums = _of_subtrees(found, own)
+    ratios = _over_the_mean(found, target, options, generator)
+    for parts, mean, ratio, most in zip(
+        (value[:, :PARTS], draws[..., :PARTS]),
+        (sums[0], drawn(sums)),
+        ratios,
+        (run_time[0], whole[:, None]),
+        strict=True,
     ):
-        lacking = np.maximum(bound - ingredients[..., :PARTS].sum(axis=-1), 0.0)
-        ingredients[..., Part.COMMUNICATION] += lacking
+        wanted = np.minimum(mean * np.maximum(ratio, 1.0), most)
+        wanted = np.where(np.isnan(wanted), parts.sum(axis=-1), wanted)
+        wanted[..., :1] = most
+        _add_up(parts, wanted)
+
+
+def _over_the_mean(
+    found: Efficiency, target: float, options: FitOptions, generator: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return run times of subtrees over their mean over processes at a target, and draws of them.
+
+    Returns
+    -------
+    [subtrees], [draws, subtrees]
+        NaN where it is not known.
+    """
+    tree, name = found.experiment.tree, found.experiment.metric(found.metric).name
+    means = inclusive_values(tree, found.experiment.columns[name].exclusive)[found.rows[1:]]
+    longest = found.ingredients[1:, :, :, :PARTS].sum(axis=3)
+    lines = np.full((len(found.rows), *longest.shape[1:]), np.nan)
+    for run, (scale, repetition) in enumerate(_places(found)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lines[1:, scale, repetition] = longest[:, scale, repetition] / means[:, run]
+    value, draws = np.full(len(lines), np.nan), np.full((_DRAWS, len(lines)), np.nan)
+    needed = np.asarray(np.isfinite(lines[:, -1]).any(axis=1))
+    if needed.any():
+        fitted = _models(found, np.where(np.isfinite(lines), lines, np.nan), needed, "1", options)
+        of_models, of_draws = _draw(fitted, checked_target(fitted, target), generator)
+        value[needed], draws[:, needed] = of_models, of_draws
+    return value, draws
+
+
+def _only(own: Predicted, chosen: BoolArray) -> Predicted:
+    """Return predictions without those of other call paths."""
+    value, low, high = (np.where(chosen, end, 0.0) for end in (own.value, own.low, own.high))
+    added = np.where(chosen[:, None], own.added, 0.0)
+    return structs.replace(own, value=value, low=low, high=high, added=added)
+
+
+def _of_subtrees(found: Efficiency, own: Predicted) -> FloatArray:
+    """Return sums of call paths with their bands: value, low and high, [3, subtrees]."""
+    whole, rows = with_callees(found.experiment.tree, own), found.rows[1:]
+    columns = zip(own.total(), (whole.value, whole.low, whole.high), strict=True)
+    return np.stack([np.concatenate([[total], column[rows]]) for total, column in columns])
+
+
+def _add_up(parts: FloatArray, whole: FloatArray) -> None:
+    """Change imbalance and communication, so that parts [..., parts] add up to times [...].
+
+    If the other parts take longer than that, these become shorter, and there is no rest.
+    """
+    others, rest = parts[..., : Part.IMBALANCE], parts[..., Part.IMBALANCE :]
+    outside, inside = others.sum(axis=-1), rest.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others *= np.where(outside > whole, whole / outside, 1.0)[..., None]
+        share = np.where(inside > 0, rest[..., 0] / inside, 0.0)
+    left = np.maximum(whole - outside, 0.0)
+    rest[..., 0], rest[..., 1] = share * left, (1 - share) * left
 
 
 def _models(
@@ -242,12 +314,10 @@ def _models(
 ) -> Fitted:
     """Return models of ingredients, as if each were a call path."""
     places = np.flatnonzero(needed)
-    of_run = found.experiment.settings([found.line.parameter])[:, 0]
-    values = np.empty((len(places), len(of_run)))
-    filled = np.zeros(len(found.scales), np.intp)
-    for run, scale in enumerate(np.searchsorted(found.scales, of_run).tolist()):
-        values[:, run] = lines[places, scale, filled[scale]]
-        filled[scale] += 1
+    at = _places(found)
+    values = np.empty((len(places), len(at)))
+    for run, (scale, repetition) in enumerate(at):
+        values[:, run] = lines[places, scale, repetition]
     tree = CallTree.from_parents(
         np.full(len(places), ROOT), np.zeros(len(places), int), [Region("ingredient")]
     )
@@ -258,6 +328,13 @@ def _models(
         balances=(),
     )  # fmt: skip
     return fit(experiment, metric.name, replace(options, parameter=found.line.parameter))
+
+
+def _places(found: Efficiency) -> list[tuple[int, int]]:
+    """Return the scale and the repetition of each run, as places in the ingredients."""
+    of_run = found.experiment.settings([found.line.parameter])[:, 0]
+    scales = np.searchsorted(found.scales, of_run).tolist()
+    return [(scale, scales[:run].count(scale)) for run, scale in enumerate(scales)]
 
 
 def _draw(

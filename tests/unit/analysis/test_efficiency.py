@@ -7,6 +7,7 @@ import pytest
 
 from callpath_modeler.analysis.efficiency_factors import PopFactor, Scheme
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.profile.balance import PARTS, Activity, Part, activities_of
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.studies.loading import LoadOptions
@@ -345,12 +346,37 @@ def test_predictions_hold_what_was_measured_at_the_target(samples):
     """A call path with root-only work grows until the target, where the program was measured."""
     found = asked(samples / "stencil", "1024")
     measured = asked(samples / "stencil.p1024")
-    for name in (PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION):
+    truth = {name: factor(measured, name) for name in (PopFactor.PARALLEL, PopFactor.BALANCE)}
+    run_time = measured.ingredients[0, 0, 0, :PARTS].sum()
+    truth[PopFactor.GLOBAL] = found.reference.ingredients[0, Part.USEFUL] / run_time
+    for name in (PopFactor.GLOBAL, PopFactor.PARALLEL, PopFactor.BALANCE):
         low, high = found.last.low[PRODUCT, name][0], found.last.high[PRODUCT, name][0]
-        assert low <= factor(measured, name) <= high, name
+        assert low <= truth[name] <= high, name
 
 
-def test_a_subtree_takes_at_least_what_its_call_paths_are_predicted_to_take(samples):
-    # Without this rule, root-only work is hardly visible in the parts of the program.
+def test_efficiency_at_a_target_has_the_numbers_of_the_ranking(samples):
     found = asked(samples / "stencil", "1024")
-    assert factor(found, PopFactor.COMMUNICATION) < 0.85
+    ranking = Study(samples / "stencil").ranking(target=1024)
+    run_time, low, high = ranking.program_total
+    base = found.reference.ingredients[0, Part.USEFUL]
+    assert factor(found, PopFactor.GLOBAL) == pytest.approx(base / run_time)
+    last, name = found.last, (PRODUCT, PopFactor.GLOBAL)
+    assert (last.low[name][0], last.high[name][0]) == pytest.approx(
+        (base / high, base / low), rel=0.01
+    )
+    tree = ranking.fitted.experiment.tree
+    computes = activities_of(tree) == Activity.COMPUTATION
+    useful = np.nansum(ranking.value[computes])
+    assert factor(found, PopFactor.SCALABILITY) == pytest.approx(base / useful)
+    assert factor(found, PopFactor.PARALLEL) == pytest.approx(useful / run_time)
+
+
+def test_a_subtree_takes_at_least_its_call_paths_and_at_most_the_program(samples):
+    found = asked(samples / "stencil", "1024")
+    ranking = Study(samples / "stencil").ranking(target=1024, inclusive=True)
+    share = found.last.share
+    assert np.nanmax(share) <= 1 + 1e-12
+    least = ranking.value[found.rows[1:]] / ranking.program_total[0]
+    known = np.isfinite(share[1:] * least)
+    assert (share[1:] >= least - 1e-3)[known].all()
+    assert known.sum() > 10
