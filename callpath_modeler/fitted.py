@@ -347,6 +347,22 @@ class Fitted(HtmlReprMixin):
         known = np.isin(points, self.points)
         return values if known.all() else values[:, known]
 
+    def repetitions_of(self, values: FloatArray) -> FloatArray:
+        """Return the repetitions [n, K, R] of values [n, runs of `line`]; NaN = no such run."""
+        of_run = self.line.settings([self.parameter])[:, 0]
+        runs = [np.flatnonzero(of_run == point) for point in self.points]
+        cube = np.full((len(values), len(runs), max(map(len, runs))), np.nan)
+        for k, here in enumerate(runs):
+            cube[:, k, : len(here)] = values[:, here]
+        return cube
+
+    def means_of(self, values: FloatArray) -> FloatArray:
+        """Return means of the repetitions [n, K] of values [n, runs of `line`]; NaN = not known."""
+        cube = self.repetitions_of(values)
+        count = (~np.isnan(cube)).sum(axis=2)
+        total = np.where(np.isnan(cube), 0.0, cube).sum(axis=2)
+        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
     @property
     def base(self) -> float:
         """The measured scale from which excess work is counted."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.analysis.cause_needs import Needs
+from callpath_modeler.analysis.cause_needs import Amounts, Needs
 from callpath_modeler.analysis.laws_of_time import Driver, Family, Hypothesis, Kind
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
@@ -176,8 +176,7 @@ class Explained(Struct, frozen=True, eq=False):
 
     Attributes
     ----------
-    time : predicted through the hypotheses, seconds; it has no band, because laws that hold at the
-        measured scales need not hold at the target
+    time : that of the ranking, seconds
     required : part that requirements explain, as a fraction of the time
     delayed : part that delays by computation explain, as a fraction
     rest : part that neither explains, as a fraction
@@ -196,13 +195,13 @@ class LawTerm(Struct, frozen=True, eq=False):
     ----------
     text : the feature as a formula
     coefficient, error : seconds per unit of the feature, and its standard error
-    at_target : predicted time at the target, seconds
+    at_largest : its time at the largest measured scale, seconds
     """
 
     text: str
     coefficient: float
     error: float
-    at_target: float
+    at_largest: float
 
 
 class Imbalance(Struct, frozen=True, eq=False):
@@ -405,7 +404,7 @@ class Cause:
             coefficient = float(fit.coefficients[k, f])
             error = float(np.sqrt(covariance[f, f]))
             terms.append(
-                LawTerm(each.text, coefficient, error, coefficient * float(each.values[k, -1]))
+                LawTerm(each.text, coefficient, error, coefficient * float(each.values[k, -2]))
             )
         return h, terms
 
@@ -421,7 +420,9 @@ class Cause:
         """Return the time at the target by cause; shares have bands of the models' confidence.
 
         The bands contain the doubts about hypotheses, coefficients and requirements at the target.
-        Coefficients are drawn from their posterior, with a fixed seed.
+        Coefficients are drawn from their posterior, with a fixed seed. If a computation is named,
+        its delay at the target is the one that the ranking predicts, and the hypotheses divide the
+        rest of the time.
         """
         group, k = self._group()
         probability = group.probability[k]
@@ -451,10 +452,27 @@ class Cause:
             weights.append(np.full(len(drawn), probability[h] / len(drawn)))
         joined, weight = np.concatenate(parts, axis=1), np.concatenate(weights)
         confidence = self.causes.fitted.models.confidence
-        time = joined.sum(axis=0)
-        share = joined / np.maximum(time, np.finfo(float).tiny)
-        middle = _quantiles(time, weight, confidence).value
-        return Explained(middle, *(_quantiles(each, weight, confidence) for each in share))
+        if self.causes.source[self.place] >= 0:
+            joined = self._beside_the_delay(joined, random)
+        share = joined / np.maximum(joined.sum(axis=0), np.finfo(float).tiny)
+        time = float(self.causes.needs.at_target[self.place])
+        return Explained(time, *(_quantiles(each, weight, confidence) for each in share))
+
+    def _beside_the_delay(self, drawn: FloatArray, random: np.random.Generator) -> FloatArray:
+        """Return draws [3, n] of the parts of the time, with the delay of the ranking."""
+        needs, place = self.causes.needs, self.place
+        if needs.delay is None or needs.beside is None:
+            return drawn
+
+        def draws(amounts: Amounts) -> FloatArray:
+            errors = amounts.error[place] * random.standard_normal(drawn.shape[1])
+            return np.asarray(amounts.values[place, -1] * np.exp(errors))
+
+        required, _, rest = drawn
+        others, left = required + rest, draws(needs.beside)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_others = np.where(others > 0, required / others, 0.0)
+        return np.array([of_others * left, draws(needs.delay), (1 - of_others) * left])
 
 
 def _quantiles(values: FloatArray, weight: FloatArray, confidence: float) -> Share:

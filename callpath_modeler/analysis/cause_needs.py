@@ -14,6 +14,7 @@ from callpath_modeler.analysis.data_quality import wrapped_from
 from callpath_modeler.analysis.ideals import scaling_over
 from callpath_modeler.analysis.predict import predicted_values
 from callpath_modeler.analysis.spent_delays import SpentDelays
+from callpath_modeler.analysis.waiting import parts_of
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
@@ -116,7 +117,7 @@ class Needs(Struct, frozen=True, eq=False):
     ratio_error : [n, K] relative standard error of largest over mean; NaN = not known
     ratio_scatter : [n] relative standard deviation of this ratio in one run; NaN = not known
     found : the requirements, each above zero for at least one call path
-    delay : [n] delays by computation, seconds; None = not known
+    delay, beside : [n] delays by computation, and the time beside them, seconds; None = not known
     source : [n] call path with the largest part of the growth of the delay; -1 = none
     """
 
@@ -134,13 +135,15 @@ class Needs(Struct, frozen=True, eq=False):
     ratio_scatter: FloatArray
     found: tuple[Need, ...]
     delay: Amounts | None
+    beside: Amounts | None
     source: IntArray
 
     def delays_mostly(self, k: int) -> bool:
         """Return whether the delay by one computation is most of a time at the target."""
-        if self.delay is None or self.source[k] < 0:
+        if self.delay is None or self.beside is None or self.source[k] < 0:
             return False
-        return bool(self.delay.values[k, -1] >= _MOSTLY * self.at_target[k])
+        delay, beside = self.delay.values[k, -1], self.beside.values[k, -1]
+        return bool(delay >= _MOSTLY * (delay + beside))
 
     def take(self, places: IntArray) -> Needs:
         """Return the needs of some of the call paths."""
@@ -165,6 +168,7 @@ class Needs(Struct, frozen=True, eq=False):
             ratio_scatter=self.ratio_scatter[places],
             found=found,
             delay=None if self.delay is None else self.delay.take(places),
+            beside=None if self.beside is None else self.beside.take(places),
             source=self.source[places],
         )
 
@@ -189,8 +193,11 @@ class Needs(Struct, frozen=True, eq=False):
             found.append(structs.replace(each, amounts=amounts, growth=tuple(growth)))
         source = self.source.copy()
         source[places] = part.source
-        delay = None if part.delay is None else part.delay.spread(places, count)
-        return structs.replace(self, found=tuple(found), delay=delay, source=source)
+        delay, beside = (
+            None if each is None else each.spread(places, count)
+            for each in (part.delay, part.beside)
+        )
+        return structs.replace(self, found=tuple(found), delay=delay, beside=beside, source=source)
 
 
 def target_of(fitted: Fitted, target: float) -> float:
@@ -218,7 +225,7 @@ def times_of(fitted: Fitted, target: float, rows: Sequence[int] | IntArray) -> N
     nothing = np.full(len(chosen), -1, np.intp)
     return Needs(
         *(chosen, fitted.parameter, points, processes, ideal, time, _at(fitted, chosen, at), error),
-        *(mean, largest, ratio_error, ratio_scatter, (), None, nothing),
+        *(mean, largest, ratio_error, ratio_scatter, (), None, None, nothing),
     )
 
 
@@ -231,9 +238,21 @@ def with_needs(times: Needs, fitted: Fitted) -> Needs:
     fitted : models of a time
     """
     at = float(times.points[-1])
-    delay, source = _delays(fitted, times.rows, at)
     found = _needs(fitted, times.rows, at)
-    return structs.replace(times, found=found, delay=delay, source=source)
+    times = structs.replace(times, found=found)
+    spent = SpentDelays.of(fitted)
+    place = np.searchsorted(spent.rows, times.rows)
+    known = place < len(spent.rows)
+    known[known] = spent.rows[place[known]] == times.rows[known]
+    waiting = np.flatnonzero(known)
+    if not len(waiting):
+        return times
+    source = np.full(len(times.rows), -1, np.intp)
+    source[waiting] = spent.source[place[waiting]]
+    delay, beside = (
+        each.spread(waiting, len(times.rows)) for each in _delays(fitted, spent, place[waiting], at)
+    )
+    return structs.replace(times, delay=delay, beside=beside, source=source)
 
 
 def _processes(fitted: Fitted, target: float) -> FloatArray:
@@ -296,28 +315,6 @@ def _at(fitted: Fitted, rows: IntArray, target: float) -> FloatArray:
     return predicted_values(fitted, target)[rows]
 
 
-def by_point(fitted: Fitted, values: FloatArray) -> FloatArray:
-    """Return means over repetitions [n, K] of values [n, runs]; NaN = not known."""
-    of_run = fitted.line.settings([fitted.parameter])[:, 0]
-    found = np.full((len(values), len(fitted.points)), np.nan)
-    for k, point in enumerate(fitted.points):
-        here = values[:, of_run == point]
-        count = (~np.isnan(here)).sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found[:, k] = np.where(count > 0, np.nansum(here, axis=1) / count, np.nan)
-    return found
-
-
-def repetitions_by_point(fitted: Fitted, values: FloatArray) -> FloatArray:
-    """Return the repetitions [n, K, R] of values [n, runs]; NaN = no such run."""
-    of_run = fitted.line.settings([fitted.parameter])[:, 0]
-    runs = [np.flatnonzero(of_run == point) for point in fitted.points]
-    cube = np.full((len(values), len(runs), max(map(len, runs))), np.nan)
-    for k, here in enumerate(runs):
-        cube[:, k, : len(here)] = values[:, here]
-    return cube
-
-
 def _over_processes(
     fitted: Fitted, rows: IntArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -330,7 +327,7 @@ def _over_processes(
     _, ratio, error, scatter = cube_of(fitted, known[rows].astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = error / ratio
-    mean, largest = (by_point(fitted, each) for each in line.means_and_maxima(name, rows))
+    mean, largest = (fitted.means_of(each) for each in line.means_and_maxima(name, rows))
     return mean, largest, error, scatter
 
 
@@ -414,24 +411,28 @@ def _needs(fitted: Fitted, rows: IntArray, target: float) -> tuple[Need, ...]:
     return tuple(found)
 
 
-def _delays(fitted: Fitted, rows: IntArray, target: float) -> tuple[Amounts | None, IntArray]:
-    """Return the delays by computation that call paths wait for, and the computation."""
-    source = np.full(len(rows), -1, np.intp)
-    spent = SpentDelays.of(fitted)
-    place = np.searchsorted(spent.rows, rows)
-    known = place < len(spent.rows)
-    known[known] = spent.rows[place[known]] == rows[known]
-    waiting = np.flatnonzero(known)
-    if not len(waiting):
-        return None, source
-    source[waiting] = spent.source[place[waiting]]
-    cube, _, scatter, _ = cube_of(fitted, spent.delay[place[waiting]])
-    found, _ = amounts_at(fitted, cube, target)
-    values, error = np.zeros((len(rows), len(fitted.points) + 1)), np.zeros(len(rows))
-    values[waiting], error[waiting] = found.values, found.error
-    of_points = np.zeros((len(rows), len(fitted.points)))
-    of_points[waiting] = scatter
-    return Amounts(values, error, of_points), source
+def _delays(
+    fitted: Fitted, spent: SpentDelays, places: IntArray, target: float
+) -> tuple[Amounts, Amounts]:
+    """Return the delays that call paths wait for, and their time beside these.
+
+    Parameters
+    ----------
+    places : [n] the call paths, as places in `spent`
+    """
+    ahead = parts_of(fitted, spent, places, np.array([target]))
+    here = fitted.points == target
+    found = []
+    for runs, at_target, variance in (
+        (spent.delay[places], ahead.delay, ahead.of_delay),
+        (spent.rest[places], ahead.rest, ahead.of_rest),
+    ):
+        _, centre, scatter, _ = cube_of(fitted, runs)
+        values = np.nan_to_num(centre)
+        error = np.zeros(len(places)) if here.any() else np.sqrt(variance[:, 0])
+        last = values[:, here] if here.any() else at_target
+        found.append(Amounts(np.column_stack([values, last]), error, scatter))
+    return found[0], found[1]
 
 
 def cube_of(
@@ -445,10 +446,10 @@ def cube_of(
     centre, error : [n, K] means of repetitions, and their standard errors
     scatter : [n] relative standard deviation of one value
     """
-    cube = repetitions_by_point(fitted, values)
+    cube = fitted.repetitions_of(values)
     of_run = fitted.line.settings([fitted.parameter])[:, 0]
     count = (of_run == fitted.points[:, None]).sum(axis=1).astype(float)
-    centre = by_point(fitted, values)
+    centre = fitted.means_of(values)
     freedom = max(float((count - 1).sum()), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.nan_to_num(cube / centre[..., None] - 1)

@@ -21,7 +21,6 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler import modeling
-from callpath_modeler.analysis.cause_needs import by_point, repetitions_by_point
 from callpath_modeler.analysis.spent_delays import SpentDelays
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -50,17 +49,25 @@ class Parts(Struct, frozen=True, eq=False):
     ----------
     delay : [m, S] delays of computation that they wait for
     rest : [m, S] the rest: transfer and other waiting
-    variance : [m, S] variance of the logarithm of their sum
+    of_delay, of_rest : [m, S] variances of their logarithms
     """
 
     delay: FloatArray
     rest: FloatArray
-    variance: FloatArray
+    of_delay: FloatArray
+    of_rest: FloatArray
 
     @property
     def time(self) -> FloatArray:
         """The sum of both parts, [m, S]."""
         return self.delay + self.rest
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of the logarithm of the sum, [m, S]."""
+        whole = np.maximum(self.time, np.finfo(float).tiny)
+        square = self.delay**2 * self.of_delay + self.rest**2 * self.of_rest
+        return np.asarray(square / whole**2)
 
 
 def with_waiting(fitted: Fitted) -> Fitted:
@@ -89,7 +96,7 @@ def with_waiting(fitted: Fitted) -> Fitted:
 
 def _delayed(fitted: Fitted, spent: SpentDelays) -> IntArray:
     """Return the places in `spent` of call paths that wait for computation, and take time."""
-    time, delay = (by_point(fitted, each)[:, -1] for each in (spent.time, spent.delay))
+    time, delay = (fitted.means_of(each)[:, -1] for each in (spent.time, spent.delay))
     chosen = (delay >= _PART * time) & (time > _SMALL * time.sum())
     return np.flatnonzero(chosen & fitted.modelled[spent.rows])
 
@@ -124,7 +131,7 @@ def _misfit(fitted: Fitted, runs: FloatArray, said: FloatArray) -> FloatArray:
     ----------
     said : [n, K] the others, at the points of the models
     """
-    measured = by_point(fitted, runs)
+    measured = fitted.means_of(runs)
     weight = (measured > 0) / (1 + doublings(fitted.points))
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.where(weight > 0, np.log(measured / said), 0.0)
@@ -148,10 +155,10 @@ def parts_of(fitted: Fitted, spent: SpentDelays, which: IntArray, scales: FloatA
     share = spent.share[which][:, used]
     late, of_late = delays_at(fitted, spent, used, scales)
     rest = predicted_runs(fitted, spent.rest[which], scales)
-    delay, value = share @ late, np.nan_to_num(rest.value)
-    whole = np.maximum(delay + value, np.finfo(float).tiny)
-    variance = (share**2 @ (late**2 * of_late) + value**2 * _variance(rest)) / whole**2
-    return Parts(delay, value, variance)
+    delay = share @ late
+    square = np.maximum(delay, np.finfo(float).tiny) ** 2
+    of_delay = share**2 @ (late**2 * of_late) / square
+    return Parts(delay, np.nan_to_num(rest.value), of_delay, _variance(rest))
 
 
 def delays_at(
@@ -183,7 +190,7 @@ def delays_at(
             ]
         )
     # A difference of two models may be anything near zero.
-    measured = by_point(fitted, np.nan_to_num(late))[:, -1]
+    measured = fitted.means_of(np.nan_to_num(late))[:, -1]
     floor = np.maximum(_LEAST * measured, np.finfo(float).tiny)
     known = np.isfinite(opinions)
     logs = np.log(np.maximum(np.nan_to_num(opinions), floor[:, None]))
@@ -196,7 +203,7 @@ def delays_at(
 
 def predicted_runs(fitted: Fitted, runs: FloatArray, scales: FloatArray) -> Prediction:
     """Return predictions of quantities [n, runs] at scales, each [n, S]."""
-    return modeling.fit(fitted.points, repetitions_by_point(fitted, runs)).predict(scales)
+    return modeling.fit(fitted.points, fitted.repetitions_of(runs)).predict(scales)
 
 
 def _errors(band: Prediction) -> FloatArray:

@@ -161,7 +161,8 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     lines += aligned([head, *((f"  {name}", *cells) for name, *cells in rows)], numbers=True)
     hypothesis, terms = cause.terms()
     lines += ["", f"law: {hypothesis.law} ({percent(cause.best_probability)} probability)"]
-    cells = [("  term", "seconds per unit", "error", "at target")]
+    largest = f"{fitted.parameter}={parameter_value(float(cause.causes.needs.points[-2]))}"
+    cells = [("  term", "seconds per unit", "error", largest)]
     for term in terms:
         error = percent(term.error / term.coefficient) if term.coefficient > 0 else "-"
         cells.append(
@@ -169,7 +170,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
                 f"  {term.text or 'once'}",
                 f"{term.coefficient:.3g}",
                 error,
-                style.amount(term.at_target, fitted.metric.unit),
+                style.amount(term.at_largest, fitted.metric.unit),
             )
         )
     lines += aligned(cells, numbers=True)
@@ -197,7 +198,7 @@ def _share_lines(
     unit = fitted.metric.unit
     band = f"{percent(fitted.models.confidence)} band"
     cells = [(f"{fitted.parameter}={parameter_value(float(cause.target))}", "value", band)]
-    cells.append(("  time by these laws", style.amount(explained.time, unit), ""))
+    cells.append(("  time", style.amount(explained.time, unit), ""))
     shares = {
         "requirements": explained.required,
         "delay by computation": explained.delayed,
@@ -273,7 +274,7 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
                 "term": term.text,
                 "coefficient": term.coefficient,
                 "error": term.error,
-                "at_target": term.at_target,
+                "at_largest": term.at_largest,
             }
             for term in terms
         ],

@@ -11,6 +11,9 @@ from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.cause import regress
 from callpath_modeler.analysis.cause_search import find_causes
 from callpath_modeler.analysis.laws_of_time import BLOCKS, FAMILIES, Kind
+from callpath_modeler.analysis.predict import predicted_values
+from callpath_modeler.analysis.spent_delays import SpentDelays
+from callpath_modeler.analysis.waiting import parts_of
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.groups import MetricValues
@@ -76,7 +79,7 @@ def test_work_that_grows_is_more_work():
     assert cause.agrees
     assert shares_hold(cause, 1.0)
     _, terms = cause.terms()
-    assert sum(term.at_target for term in terms) == pytest.approx(0.2 + 0.01 * TARGET, rel=0.1)
+    assert sum(term.at_largest for term in terms) == pytest.approx(time[-1], rel=0.1)
 
 
 def test_operations_explain_calls_that_take_longer():
@@ -286,3 +289,23 @@ def test_features_that_are_the_same_or_absent_do_not_hold():
     assert not regress(time, weight, np.concatenate([one, 2 * one], axis=2)).holds[0]
     assert not regress(time, weight, 0 * one).holds[0]
     assert regress(time, weight, one).holds[0]
+
+
+def test_a_cause_has_the_time_and_the_delay_of_the_ranking():
+    late = 0.8 * (P / P[-1]) ** 0.8
+    paths = {
+        "main/step": 0.1 * ONE,
+        "main/step/forces": 2 * ONE,
+        "main/step/MPI_Waitall": 0.1 + late,
+    }
+    visits = {"visits": dict.fromkeys(paths, 100 * ONE)}
+    cause = cause_of("main/step/MPI_Waitall", paths, visits, {"main/step/forces": 1 + late / 2})
+    fitted, row = cause.causes.fitted, cause.row
+    explained = cause.explained()
+    assert explained.time == predicted_values(fitted, TARGET)[row]
+    spent = SpentDelays.of(fitted)
+    parts = parts_of(fitted, spent, np.flatnonzero(spent.rows == row), np.array([TARGET]))
+    delayed = float((parts.delay / parts.time)[0, 0])
+    assert explained.delayed.value == pytest.approx(delayed, abs=0.01)
+    shares = explained.required.value + explained.delayed.value + explained.rest.value
+    assert shares == pytest.approx(1, abs=0.05)
