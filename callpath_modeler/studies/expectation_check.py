@@ -14,7 +14,7 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.excess_work import per_process
 from callpath_modeler.analysis.expectations.check_result import Check
 from callpath_modeler.analysis.expectations.clauses import ExcessExpectation, read
-from callpath_modeler.analysis.expectations.expectation import Expectations
+from callpath_modeler.analysis.expectations.expectation import Expectations, GrowthLimit
 from callpath_modeler.analysis.expectations.growth_check import growth_ideal
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, scaling_over
@@ -23,6 +23,7 @@ from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.scales import expected_pairs, measured_line, no_excess_work
 from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, check_type
 from callpath_modeler.fitted import Fitted, Ideal
 from callpath_modeler.modeling import Centre
@@ -117,6 +118,38 @@ def judged(
     held = slice_findings(assumed, [*assumed])
     findings = (*models.experiment.findings, *models.findings, *held)
     return Check(expectations.written.path, outcomes, findings)
+
+
+def with_expected_growths(
+    options: FitOptions, expectations: Expectations, *, several: bool
+) -> FitOptions:
+    """Return options of models that can have the growths that a file expects.
+
+    Exponentials are not compared by default. A file that expects one asks for them.
+
+    Parameters
+    ----------
+    options : as the user gives them; a space that the user chooses stays
+    expectations : the content of the file
+    several : whether several parameters vary
+    """
+    limits = (
+        one
+        for each in expectations.expectations
+        for one in each.criteria
+        if isinstance(one, GrowthLimit)
+    )
+    rates = sorted({limit.expected.rate for limit in limits if limit.expected.rate > 0})
+    if not rates or several or options.space is not None:
+        return options
+    space = replace(modeling.default_space(options.method), exponential=tuple(rates))
+    return replace(options, space=space)
+
+
+def compared_exponentials(options: FitOptions) -> tuple[Finding, ...]:
+    """Return the finding about exponentials that are compared because a file expects them."""
+    rates = ",".join(map(str, options.space.exponential if options.space else ()))
+    return (Finding("CPM216", "expectations", f"--exponential {rates}"),) if rates else ()
 
 
 def blame(expectations: Expectations, cause: UsageError | DataError, parameter: str | None) -> None:

@@ -618,12 +618,16 @@ class Study(HtmlReprMixin):
         first = question.metric if None in metrics or not metrics else metrics[0]
         study = self.reading(metrics=expectation_check.metrics_to_read(expectations, metrics))
         try:
+            several = parameter is None and len(study.experiment(first).modelled_parameters()) > 1
+            study.fit_options = expectation_check.with_expected_growths(
+                self.fit_options, expectations, several=several
+            )
             models = slice_at(study.models(first, parameter), target)
         except (UsageError, DataError) as cause:
             expectation_check.blame(expectations, cause, None if chosen else parameter)
             raise
         at = target.named or ({} if target.value is None else {models.parameter: target.value})
-        return expectation_check.judged(
+        found = expectation_check.judged(
             models,
             expectations,
             at,
@@ -631,6 +635,10 @@ class Study(HtmlReprMixin):
                 models.said, models.parameter
             ),
         )
+        if study.fit_options == self.fit_options:
+            return found
+        more = expectation_check.compared_exponentials(study.fit_options)
+        return replace(found, findings=(*found.findings, *more))
 
     def for_expectations(self, path: Path | None, metric: str | None) -> Study:
         """Return the study that reads all metrics that the expectations of a file need.
