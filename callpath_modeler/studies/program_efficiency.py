@@ -26,7 +26,7 @@ from callpath_modeler.arrays import BoolArray, FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.distributions import as_normal, normal_share, scores
+from callpath_modeler.modeling.distributions import as_normal, end_score, normal_share, scores
 from callpath_modeler.profile.balance import PARTS, Activity, Part, activities_of
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
@@ -54,6 +54,8 @@ _QUANTILES = 41
 """Number of quantiles of a prediction between which draws are interpolated."""
 _OUTERMOST = 3.0
 """Normal score of the outermost quantile."""
+_LEAST = 1e-6
+"""Smallest ratio of the end of a band to its value that is drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,8 +228,14 @@ def _agree_with_call_paths(
     at = scores(confidence)
 
     def drawn(band: FloatArray) -> FloatArray:
-        quantiles = np.maximum.accumulate(as_normal(band[0], band[1], band[2], confidence), axis=1)
-        return _drawn(quantiles, at, generator)
+        # Times are above zero, so their bands are normal on a logarithmic scale.
+        value = band[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.nan_to_num(band[1:] / value, nan=1.0)  # a value without a band is exact
+        ends = np.log(np.clip(ratios, _LEAST, 1 / _LEAST))
+        reach = scores(confidence) / end_score(confidence)
+        low, high = (end[:, None] * np.abs(reach) for end in ends)
+        return _drawn(value[:, None] * np.exp(np.where(reach < 0, low, high)), at, generator)
 
     value, draws = predicted
     # A model of a process with several threads does not tell their parts.
@@ -302,7 +310,7 @@ def _add_up(parts: FloatArray, whole: FloatArray) -> None:
     """
     others, rest = parts[..., : Part.IMBALANCE], parts[..., Part.IMBALANCE :]
     outside, inside = others.sum(axis=-1), rest.sum(axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         others *= np.where(outside > whole, whole / outside, 1.0)[..., None]
         share = np.where(inside > 0, rest[..., 0] / inside, 0.0)
     left = np.maximum(whole - outside, 0.0)

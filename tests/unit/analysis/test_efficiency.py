@@ -380,3 +380,11 @@ def test_a_subtree_takes_at_least_its_call_paths_and_at_most_the_program(samples
     known = np.isfinite(share[1:] * least)
     assert (share[1:] >= least - 1e-3)[known].all()
     assert known.sum() > 10
+
+
+def test_far_beyond_the_data_bands_are_wide(samples):
+    last = asked(samples / "lulesh", "100000").last
+    for name in (PopFactor.GLOBAL, PopFactor.PARALLEL, PopFactor.BALANCE, PopFactor.COMMUNICATION):
+        low, value, high = (each[PRODUCT, name][0] for each in (last.low, last.value, last.high))
+        assert 0 <= low < value < high <= 1
+        assert high > 3 * low
