@@ -6,6 +6,7 @@ import ctypes
 import mmap
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,26 +30,49 @@ UInt64Array = npt.NDArray[np.uint64]
 ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 
+_Element = TypeVar("_Element", bound=np.generic)
+
 _LARGE = 1 << 24
-"""Size in bytes from which on an array is worth giving memory back."""
+"""Size in bytes from which on an array leaves enough freed memory to give that back."""
 
 
 def give_back_pages(arrays: Iterable[object]) -> None:
     """Give memory that nobody needs now back to the system, after a pass over arrays.
 
-    These are the pages of large arrays of mapped files, which take .6 GB in a store of 10^6 call
+    These are the pages of arrays of mapped files, which take .6 GB in a store of 10^6 call
     paths, and memory that was freed. The system reads pages again when they are needed, mostly from
     its cache. Arrays that are in no file keep their memory.
     """
-    large = [each for each in arrays if isinstance(each, np.ndarray) and each.nbytes >= _LARGE]
-    for array in large:
-        base: object = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        # Pages of files that were opened for reading hold nothing that could be lost.
-        if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            base.madvise(mmap.MADV_DONTNEED)
-    if large:
+    known = [each for each in arrays if isinstance(each, np.ndarray)]
+    for array in known:
+        _give_back_file(array)
+    if any(array.nbytes >= _LARGE for array in known):
         # The allocator of glibc keeps freed arrays of up to 32 MB; others have no such function.
         with suppress(AttributeError, TypeError):
             ctypes.CDLL(None).malloc_trim(0)
+
+
+def rows_of(array: npt.NDArray[_Element], rows: Any) -> npt.NDArray[_Element]:
+    """Return rows of an array; an array of a mapped file gives back the pages that it read.
+
+    Rows in any order are on all pages of a column, and a store has many columns.
+
+    Parameters
+    ----------
+    array : [n, ...]
+    rows : row numbers, a mask, or a slice
+    """
+    found: npt.NDArray[_Element] = array[rows]
+    if not isinstance(rows, slice):
+        _give_back_file(array)
+    return found
+
+
+def _give_back_file(array: npt.NDArray[Any]) -> None:
+    """Give the pages of the file of an array back to the system, if it is in one."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    # Pages of files that were opened for reading hold nothing that could be lost.
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)

@@ -30,7 +30,7 @@ from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.cause_search import find_causes
 from callpath_modeler.analysis.excess_work import Excess
 from callpath_modeler.analysis.node_values import NodeAnswer, NodeSums, NodeValues
-from callpath_modeler.analysis.predict import Predicted, predict, with_callees
+from callpath_modeler.analysis.predict import Predicted, fastest_below, predict, sums_below
 from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at, predicted_operands
 from callpath_modeler.analysis.uncertain import (
     Band,
@@ -40,7 +40,7 @@ from callpath_modeler.analysis.uncertain import (
     limited,
     marks_of_probability,
 )
-from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int32Array, IntArray
 from callpath_modeler.errors import UsageError, check_type, parse_enum
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.groups import Costs
@@ -62,27 +62,25 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
     @cached_property
     def call_paths(self) -> tuple[NodeValues, NodeValues]:
         """Exclusive and inclusive values of all call paths."""
-        return self.both(
-            NodeSums(lambda costs: (costs.exclusive, costs.inclusive), lambda codes: codes.numbers)
-        )
+        return self.of_rows(slice(None))
 
-    def of_rows(self, rows: IntArray) -> tuple[NodeValues, NodeValues]:
-        """Return exclusive and inclusive values of some call paths."""
+    def of_rows(self, rows: IntArray | slice) -> tuple[NodeValues, NodeValues]:
+        """Return exclusive and inclusive values of some call paths.
+
+        Each array of 10^6 call paths takes 8 MB, so a table asks for one block after the other.
+        """
         return self.both(
-            NodeSums(
-                lambda costs: (costs.exclusive[rows], costs.inclusive[rows]),
-                lambda codes: codes.numbers[rows],
-            )
+            NodeSums(lambda costs: costs.of_rows(rows), lambda codes: codes.numbers[rows])
         )
 
     def of_sum(self, rows: IntArray) -> NodeValues:
         """Return exclusive values of the sum of some call paths, each [1]; NaN = no sums."""
         additive = self.fitted.metric.additive
 
-        def total(costs: Costs) -> tuple[FloatArray, FloatArray]:
+        def total(costs: Costs) -> Costs:
             columns = costs.exclusive[rows]
             whole = np.nansum(columns, axis=0, keepdims=True) if additive else columns[:1] * np.nan
-            return whole, whole
+            return Costs(whole, whole)
 
         own, _ = self.both(NodeSums(total, lambda codes: codes.numbers[rows].max(keepdims=True)))
         return own
@@ -92,7 +90,7 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
         """Values of the sum of all call paths, each [1]."""
         own, _ = self.both(
             NodeSums(
-                lambda costs: (costs.total[None],) * 2,
+                lambda costs: Costs(costs.total[None], costs.total[None]),
                 lambda codes: codes.numbers.max(keepdims=True),
             )
         )
@@ -322,8 +320,13 @@ class Ranking(Answer, RankingPlotMixin):
     @cached_property
     def predicted(self) -> Predicted:
         """Predictions with their bands, even if the target was measured."""
-        view = with_callees(self.tree, self.own) if self.inclusive else self.own
+        view = sums_below(self.tree, self.fastest) if self.inclusive else self.own
         return view if self.repetitions else structs.replace(view, low=self.low, high=self.high)
+
+    @cached_property
+    def fastest(self) -> Predicted:
+        """Exclusive predictions with the fastest growth of each value."""
+        return fastest_below(self.tree, self.own) if self.inclusive else self.own
 
     @property
     def value(self) -> FloatArray:
@@ -366,7 +369,7 @@ class Ranking(Answer, RankingPlotMixin):
     @property
     def leader(self) -> IntArray:
         """Row of the call path of the value whose model grows fastest; -1 = no model."""
-        return self.predicted.leader
+        return self.fastest.leader
 
     @property
     def share_at_largest(self) -> FloatArray:
@@ -388,10 +391,10 @@ class Ranking(Answer, RankingPlotMixin):
         """Cost per process at the target beyond the expected cost."""
         return self._values.lost
 
-    @cached_property
+    @property
     def excess(self) -> Excess:
         """Excess work between base and target, exclusive and inclusive."""
-        own, _ = self.call_paths
+        own, _ = self.of_rows(slice(None))
         exclusive, counted = own.excess, None
         if not self.repetitions:
             # Call paths without a model are excluded at both scales.
@@ -401,6 +404,11 @@ class Ranking(Answer, RankingPlotMixin):
         if self.loss is not None and np.isfinite(self.target):
             cost = self.loss.of_target * own.value
         return Excess(self.tree, self.base, self.target, exclusive, own.lost, cost, counted)
+
+    @cached_property
+    def inclusive_excess(self) -> FloatArray:
+        """Inclusive excess work, [call paths]."""
+        return self.excess.inclusive
 
     @property
     def excess_band(self) -> Band:
@@ -416,6 +424,12 @@ class Ranking(Answer, RankingPlotMixin):
         own, whole = self.call_paths
         return own.doubted, whole.doubted
 
+    def trust_of(self, rows: IntArray | slice) -> Int8Array:
+        """Return marks of trust of some call paths, as `trust`."""
+        if np.isfinite(self.target):
+            return self.of_rows(rows)[self.inclusive].trust
+        return self.trust[rows]
+
     @cached_property
     def trust(self) -> Int8Array:
         """Marks of trust, 0 to `MARKS`, by the width of the band; -1 = no band.
@@ -423,7 +437,7 @@ class Ranking(Answer, RankingPlotMixin):
         At infinity, the marks are those of the probability of the growth.
         """
         if np.isfinite(self.target):
-            return self._values.trust
+            return self.trust_of(slice(None))
         leader, models = self.leader, self.fitted.models
         probability = np.where(leader >= 0, models.weight[leader], np.nan)
         marks, one = marks_of_probability(probability), np.ones(len(leader))
@@ -438,12 +452,13 @@ class Ranking(Answer, RankingPlotMixin):
         if np.isinf(self.target):
             return np.full(len(self.value), np.nan)
         confidence = self.fitted.models.confidence
-        return among_the_first(self.value, self.low, self.high, FIRST, confidence)
+        values = self.of_rows(slice(None))[self.inclusive]
+        return among_the_first(values.value, values.low, values.high, FIRST, confidence)
 
     @cached_property
     def order(self) -> IntArray:
         """Rows of the call paths that have a value, worst first."""
-        view, is_limit = self.predicted, np.isinf(self.target)
+        view, is_limit = self.fastest, np.isinf(self.target)
         growth = view.growth.astype(float)
         key = growth if self.by is By.GROWTH or (self.by is By.VALUE and is_limit) else self._key
         ties = [view.lead, growth] if is_limit else [self.value]
@@ -480,12 +495,13 @@ class Ranking(Answer, RankingPlotMixin):
 
     def total_of(self, row: int) -> Total:
         """Return the value of a call path at the target with the ends of its band."""
-        return float(self.value[row]), float(self.low[row]), float(self.high[row])
+        its = self.of_rows(np.array([row]))[self.inclusive]
+        return float(its.value[0]), float(its.low[0]), float(its.high[0])
 
     @cached_property
-    def _labels(self) -> dict[int, str]:
-        """Causes that were found so far, by call path."""
-        return {}
+    def _labels(self) -> tuple[dict[str, int], Int32Array]:
+        """Numbers of the causes that were found so far, and that of each call path; -1 = none."""
+        return {}, np.full(len(self.tree), -1, np.int32)
 
     def why(self, rows: IntArray) -> list[str]:
         """Return why the time of some call paths grows, as one label each.
@@ -506,13 +522,14 @@ class Ranking(Answer, RankingPlotMixin):
             ``"imbalance"``, ``"unexplained"``, or ``"-"``: nothing grows, or it is not known.
         """
         asked = self.leader[rows] if self.inclusive else np.asarray(rows, np.intp)
-        new = np.array([row for row in asked.tolist() if row >= 0 and row not in self._labels])
-        if len(new):
-            found = find_causes(self.fitted, self.target, np.unique(new))
-            if found is not None:
-                named = zip(found.needs.rows.tolist(), found.labels, strict=True)
-                self._labels.update(named)
-        return [self._labels.get(row, NOTHING) for row in asked.tolist()]
+        numbers, known = self._labels
+        new = np.unique(asked[(asked >= 0) & (known[asked] < 0)])
+        found = find_causes(self.fitted, self.target, new) if len(new) else None
+        if found is not None:
+            known[new] = [numbers.setdefault(label, len(numbers)) for label in found.labels]
+            self.fitted.give_back()
+        labels = [*numbers, NOTHING]  # number -1 is that of no cause
+        return [labels[k] for k in np.where(asked >= 0, known[asked], -1).tolist()]
 
     def __repr__(self) -> str:
         return (
@@ -573,4 +590,6 @@ def rank(
         )
     if isinstance(bands, ModelBands):
         own = structs.replace(own, added=bands.added)  # the same numbers, once in memory
-    return Ranking(inputs, target, costs_at(inputs, target, own.value), bands, by, inclusive, own)
+    costs = costs_at(inputs, target, own.value)
+    fitted.give_back()
+    return Ranking(inputs, target, costs, bands, by, inclusive, own)

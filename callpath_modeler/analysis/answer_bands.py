@@ -363,12 +363,14 @@ class AnswerInputs:
 
     def summed(self, own: FloatArray) -> Costs:
         """Return one column of predictions with their sums; NaN = no model."""
-        missing = np.isnan(own)
-        there = np.where(missing, 0.0, own) if missing.any() else own
-        whole = self.fitted.experiment.tree.inclusive(there)
-        if self._is_without is not None:
-            whole[self._is_without] = np.nan
-        return Costs(own[:, None], whole[:, None])
+
+        def whole() -> FloatArray:
+            found = self.fitted.experiment.tree.inclusive(np.where(np.isnan(own), 0.0, own))
+            if self._is_without is not None:
+                found[self._is_without] = np.nan
+            return found[:, None]
+
+        return Costs(own[:, None], whole)
 
     @cached_property
     def growth(self) -> tuple[Codes, Codes]:

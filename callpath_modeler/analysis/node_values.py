@@ -33,14 +33,14 @@ class NodeSums:
 
     Parameters
     ----------
-    sums : function that returns exclusive and inclusive sums over nodes, each [nodes, columns]
+    sums : function that returns the sums of costs over nodes, [nodes, columns]
     largest : function that returns the largest code of each node, [nodes]
     view, nodes : the nodes, below zero where several share a sum; None = they are in no view
     """
 
     def __init__(
         self,
-        sums: Callable[[Costs], tuple[FloatArray, FloatArray]],
+        sums: Callable[[Costs], Costs],
         largest: Callable[[Codes], NDArray[np.integer]],
         view: View | None = None,
         nodes: Rows = _NO_ROWS,
@@ -49,10 +49,10 @@ class NodeSums:
         self.largest = largest
         self._view, self._nodes = view, nodes
         # Costs are kept with their sums, so that no other costs get the same identity.
-        self._kept: dict[int, tuple[Costs, tuple[FloatArray, FloatArray]]] = {}
+        self._kept: dict[int, tuple[Costs, Costs]] = {}
 
-    def of(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
-        """Return exclusive and inclusive sums over nodes, each [nodes, columns]."""
+    def of(self, costs: Costs) -> Costs:
+        """Return sums over nodes, [nodes, columns]."""
         if id(costs) not in self._kept:
             self._kept[id(costs)] = costs, self._sums(costs)
         return self._kept[id(costs)][1]
@@ -83,7 +83,7 @@ class NodeColumns(Generic[A]):
     """Names of the columns of a view."""
 
     def __init__(self, answer: A, sums: NodeSums, *, inclusive: bool) -> None:
-        self._answer, self._sums, self._kind = answer, sums, int(inclusive)
+        self._answer, self._sums, self._inclusive = answer, sums, inclusive
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, NDArray[np.generic]]) -> Self:
@@ -96,7 +96,8 @@ class NodeColumns(Generic[A]):
         return self._all(costs)[:, 0]
 
     def _all(self, costs: Costs) -> FloatArray:
-        return self._sums.of(costs)[self._kind]
+        found = self._sums.of(costs)
+        return found.inclusive if self._inclusive else found.exclusive
 
 
 Columns = TypeVar("Columns", bound=NodeColumns[Any])
@@ -137,7 +138,7 @@ class NodeAnswer(ABC, Generic[Columns]):
         """Return exclusive and inclusive values of nodes."""
         return self.both(
             NodeSums(
-                lambda costs: view.values(nodes, costs),
+                lambda costs: Costs(*view.values(nodes, costs)),
                 lambda codes: view.largest(nodes, codes),
                 view,
                 nodes,
@@ -147,9 +148,9 @@ class NodeAnswer(ABC, Generic[Columns]):
     def of_siblings(self, view: View, nodes: Rows) -> tuple[Columns, Columns]:
         """Return exclusive and inclusive values of the sum of several siblings."""
 
-        def together(costs: Costs) -> tuple[FloatArray, FloatArray]:
+        def together(costs: Costs) -> Costs:
             own, whole = view.together(nodes, costs)
-            return own[None], whole[None]
+            return Costs(own[None], whole[None])
 
         def largest(codes: Codes) -> NDArray[np.integer]:
             return np.asarray(view.largest(nodes, codes).max(keepdims=True))
@@ -161,7 +162,7 @@ class NodeAnswer(ABC, Generic[Columns]):
         lines = np.arange(len(outline)) if places is None else places
         return self.both(
             NodeSums(
-                lambda costs: outline.values_of(lines, costs),
+                lambda costs: Costs(*outline.values_of(lines, costs)),
                 lambda codes: outline.largest_of(lines, codes),
                 outline.view,
                 outline.nodes[lines],
@@ -338,7 +339,7 @@ class NodeValues(NodeColumns[ProgramCosts]):
     @cached_property
     def growth(self) -> Int16Array:
         """Code of the fastest growth in the value; -1 = no model."""
-        codes = self._answer.inputs.growth[self._kind]
+        codes = self._answer.inputs.growth[self._inclusive]
         return self._sums.largest(codes).astype(np.int16)
 
     @property

@@ -288,7 +288,7 @@ class NodeDifferences(NodeColumns["PairForecast"]):
     def _test(self) -> tuple[FloatArray, FloatArray, FloatArray, Int8Array]:
         """Low, high, p and mark; siblings that share a line have no test."""
         answer = self._answer
-        changes = answer.found[self._kind].changes
+        changes = answer.found[self._inclusive].changes
         low, high, p = np.full((3, len(self._count)), np.nan)
         mark = np.zeros(len(self._count), np.int8)
         alone, several = self._count == 1, self._count > 1

@@ -411,6 +411,7 @@ def _sampled_bands(
             low = cost * (np.nansum(its_low) / of_sample if of_sample > 0 else 0.0)
         low[rows] = np.nan_to_num(its_low)
         added += np.nansum(parts, axis=0) * times
+    fitted.models.give_back()
     total = np.array(cost.sum())
     ends = ends_of_sums(total, added)
     return low, (float(total), float(ends[0]), float(ends[1]))
@@ -425,14 +426,16 @@ def _prediction(models: Models, points: FloatArray) -> Prediction:
 
 
 def with_callees(tree: CallTree, own: Predicted) -> Predicted:
-    """Return predictions summed over subtrees."""
+    """Return predictions summed over subtrees, with the fastest growths there."""
+    return sums_below(tree, fastest_below(tree, own))
+
+
+def sums_below(tree: CallTree, own: Predicted) -> Predicted:
+    """Return predictions whose values and bands are summed over subtrees."""
     value, added = inclusive_values(tree, own.value), tree.inclusive(own.added)
     low, high = stretched(value, *ends_of_sums(value, added), own.factor)
     high = np.minimum(high, own.most)
-    growth, lead, leader = _fastest(tree, own.growth, own.lead, own.leader)
-    return structs.replace(
-        own, value=value, low=low, high=high, added=added, leader=leader, growth=growth, lead=lead
-    )
+    return structs.replace(own, value=value, low=low, high=high, added=added)
 
 
 def predict_sum(
@@ -455,14 +458,13 @@ def total_of(models: Models, points: FloatArray) -> tuple[FloatArray, FloatArray
     return value, *ends_of_sums(value, added)
 
 
-def _fastest(
-    tree: CallTree,
-    growth: Int64Array,
-    lead: FloatArray,
-    leader: IntArray,
-) -> tuple[Int64Array, FloatArray, IntArray]:
-    """Return the fastest growth in each subtree, its summed coefficient, and its main row."""
-    growth, lead, leader, most = growth.copy(), lead.copy(), leader.copy(), lead.copy()
+def fastest_below(tree: CallTree, own: Predicted) -> Predicted:
+    """Return predictions with the fastest growth in each subtree.
+
+    Its coefficient is summed, and its leader has the largest coefficient.
+    """
+    growth, leader = own.growth.copy(), own.leader.copy()
+    lead, most = own.lead.copy(), own.lead.copy()
     for rows in reversed(tree.levels()[1:]):
         callers, home = np.unique(tree.parent[rows], return_inverse=True)
         rival = np.concatenate([callers, rows])
@@ -473,4 +475,4 @@ def _fastest(
         total = np.bincount(home, weights=np.where(equal, lead[rival], 0.0))
         growth[callers], leader[callers], most[callers] = growth[best], leader[best], most[best]
         lead[callers] = total
-    return growth, lead, leader
+    return structs.replace(own, leader=leader, growth=growth, lead=lead)

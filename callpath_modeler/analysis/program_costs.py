@@ -410,7 +410,7 @@ class ProgramCosts:
             # Sums over 10^6 call paths take a tenth of a second, and those at the base are known.
             whole = self.costs_at_base
             by = factor / self._processes_summed(base)
-            return whole if by == 1.0 else Costs(whole.exclusive * by, whole.inclusive * by)
+            return whole if by == 1.0 else Costs(whole.exclusive * by, lambda: whole.inclusive * by)
         found = expected_at(self.fitted, self.target, predicted=not self.repetitions)
         return Costs.of(self.tree, found)
 

@@ -174,10 +174,11 @@ def command(
     findings += [each for one in verified.values() if one for each in one.findings]
     if plot is not None:
         _plot(console, groups[""][0], chosen[""], table, plot)
+    # Ranked call paths come first.
     shown = {
         value: ShownRanking(
             ranking,
-            chosen[value][ranking.is_ranked[chosen[value]]],
+            chosen[value][: int(ranking.is_ranked[chosen[value]].sum())],
             checks[value],
             verified[value],
             correction.sentence,

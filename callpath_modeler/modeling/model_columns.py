@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from itertools import combinations_with_replacement
 from math import isqrt
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from callpath_modeler.arrays import (
     Int16Array,
     IntArray,
     give_back_pages,
+    rows_of,
 )
 from callpath_modeler.modeling.constants.evidence import HARDLY, LARGEST
 from callpath_modeler.modeling.distributions import (
@@ -192,7 +193,10 @@ class ModelColumns:
         wanted = rows if isinstance(rows, slice) else np.asarray(rows)
         if not isinstance(wanted, slice) and wanted.size == 0:
             wanted = wanted.astype(np.intp)
-        return replace(self, **{name: getattr(self, name)[wanted] for name in column_names()})
+        columns: dict[str, Any] = {
+            name: rows_of(getattr(self, name), wanted) for name in column_names()
+        }
+        return replace(self, **columns)
 
     def give_back(self) -> None:
         """Give the memory of columns in mapped files back to the system, after a pass over them."""

@@ -335,12 +335,15 @@ class Models(ModelColumns):
         low, high = np.minimum(at[0], own), np.maximum(at[1], own)
         return np.concatenate([np.where(own < 0, own, low), np.where(own < 0, own, high)], axis=1)
 
-    def all_growth_ends(self) -> Int64Array:
+    def all_growth_ends(self) -> Int16Array:
         """Return the ranges of growths of all rows, [n, 2], in one pass over the columns."""
         starts = range(0, len(self), ROWS_TOGETHER)
-        ends = [self.growth_ends(np.arange(len(self))[at : at + ROWS_TOGETHER]) for at in starts]
+        found = np.empty((len(self), 2), np.int16)
+        for start in starts:
+            rows = np.arange(start, min(start + ROWS_TOGETHER, len(self)))
+            found[rows] = self.growth_ends(rows)
         self.give_back()
-        return np.concatenate([np.empty((0, 2), np.int64), *ends])
+        return found
 
     def growth(self, row: int) -> Growth:
         """Return the growth of one row; O(1) without a model."""

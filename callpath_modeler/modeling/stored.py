@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from callpath_modeler.arrays import BoolArray, FloatArray, give_back_pages
+from callpath_modeler.arrays import BoolArray, FloatArray, give_back_pages, rows_of
 from callpath_modeler.modeling.constants.limits import (
     CACHED,
     FEW_ROWS,
@@ -183,7 +183,7 @@ class ColumnChecks:
             if name in needed:
                 self._once(name, partial(self._check_column, name))
         for rule in rules:
-            self._once(rule, partial(rule.check, self))
+            self._once(rule, partial(self._check_rule, rule))
 
     def _once(self, what: object, check: Callable[[], None]) -> None:
         if what not in self._made:
@@ -203,6 +203,10 @@ class ColumnChecks:
     def _check_column(self, name: str) -> None:
         self._check_range(name)
         give_back_pages([self.arrays[name]])
+
+    def _check_rule(self, rule: _Rule) -> None:
+        rule.check(self)
+        give_back_pages([self.arrays[name] for name in rule.columns | rule.others])
 
     def _check_range(self, name: str) -> None:
         array, column = self.arrays[name], COLUMNS[name]
@@ -236,7 +240,7 @@ class _RowsOf(Mapping[str, npt.NDArray[Any]]):
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._read:
-            self._read[name] = self._columns[name][self._rows]
+            self._read[name] = rows_of(self._columns[name], self._rows)
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -36,7 +36,10 @@ ID_DIGITS = 7
 _DIGEST_SIZE = 16
 
 _MANY = 8
-"""If more than one call path in so many is asked for its id, all are hashed, each name once."""
+"""If more than one call path in so many was asked for its id, all are hashed, each name once."""
+
+_ASKED = "asked"
+"""Attribute of a tree with the number of call paths that were asked for their ids."""
 
 _PACKED, _KEPT = "packed", 1 << 20
 """Attribute of a tree with its pickled columns, and their largest size in bytes to be kept."""
@@ -279,7 +282,7 @@ class CallTree:
             raise UsageError(
                 f"no call path {rows!r}", hint=f"rows of the experiment, 0 to {len(self) - 1}"
             )
-        return asked.astype(np.intp)
+        return asked.astype(np.intp, copy=False)
 
     def inclusive(self, exclusive: FloatArray) -> FloatArray:
         """Return the sums of `exclusive` [n, ...] over each subtree.
@@ -386,7 +389,10 @@ class CallTree:
         """
         asked = np.arange(len(self)) if rows is None else np.asarray(rows, np.intp)
         alike, digits = self.long_ids
-        if "_hashes" in vars(self) or _MANY * len(asked) > len(self):
+        # Tables ask for the ids of one block after the other.
+        known = vars(self)
+        known[_ASKED] = known.get(_ASKED, 0) + len(asked)
+        if "_hashes" in known or _MANY * known[_ASKED] > len(self):
             text = self._hashes[asked].tobytes().hex()
         else:
             paths = (self.common_path(row).encode() for row in asked.tolist())

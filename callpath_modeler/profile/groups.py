@@ -150,18 +150,16 @@ class Costs:
     Attributes
     ----------
     exclusive : [call paths, columns]; NaN = the call path did not occur
-    whole : the same with callees, or the call tree that adds them up when they are asked for
+    whole : the same with callees, or a function that makes them when they are asked for
     """
 
     exclusive: FloatArray
-    whole: FloatArray | CallTree
+    whole: FloatArray | Callable[[], FloatArray]
 
     @cached_property
     def inclusive(self) -> FloatArray:
         """Values with callees, [call paths, columns]; NaN = the call path did not occur."""
-        if isinstance(self.whole, CallTree):
-            return np.asfortranarray(inclusive_values(self.whole, self.exclusive))
-        return self.whole
+        return self.whole() if callable(self.whole) else self.whole
 
     @property
     def addends(self) -> Costs:
@@ -175,9 +173,13 @@ class Costs:
     @classmethod
     def of(cls, tree: CallTree, exclusive: FloatArray) -> Costs:
         """Return costs from exclusive values, [call paths] or [call paths, columns]."""
-        columns = exclusive if exclusive.ndim > 1 else exclusive[:, None]
         # Groups are summed column by column, so columns are contiguous in memory.
-        return cls(np.asfortranarray(columns), tree)
+        columns = np.asfortranarray(exclusive if exclusive.ndim > 1 else exclusive[:, None])
+        return cls(columns, lambda: np.asfortranarray(inclusive_values(tree, columns)))
+
+    def of_rows(self, rows: IntArray | slice) -> Costs:
+        """Return the costs of some call paths, [rows, columns]."""
+        return Costs(self.exclusive[rows], lambda: self.inclusive[rows])
 
     @classmethod
     def beside(cls, costs: Sequence[Costs]) -> Costs:
@@ -218,8 +220,8 @@ class FormulaCosts(Costs):
     @classmethod
     def by(cls, operands: Costs, function: Callable[[FloatArray], FloatArray]) -> FormulaCosts:
         """Return the costs of a function of sums."""
-        whole = function(operands.inclusive)
-        return cls(function(operands.exclusive), whole, operands, function)
+        own = function(operands.exclusive)
+        return cls(own, lambda: function(operands.inclusive), operands, function)
 
     @property
     def addends(self) -> Costs:

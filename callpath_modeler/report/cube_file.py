@@ -432,7 +432,8 @@ def _columns(ranking: Ranking) -> Iterator[_Column]:
     }
     for suffix, (values, about) in texts.items():
         yield _Column(_metric(metric, name + suffix, unit, about), values)
-    lost, excess = ranking.excess.lost, ranking.excess.exclusive
+    found = ranking.excess
+    lost, excess = found.lost, found.exclusive
     if np.isnan(lost).all():
         return
     expected = ideal_of(fitted)

@@ -244,7 +244,7 @@ class DifferenceView(ViewOfForecast[NodeDifferences]):
                 None if np.isnan(p) else VERDICTS[mark]
                 for p, mark in zip(values.p.tolist(), values.mark.tolist(), strict=True)
             ]
-        columns["is_hot"] = [*self.is_hot]
+        columns["is_hot"] = self.is_hot.tolist()
         units = dict.fromkeys(
             (name for name in columns if name.startswith(("base_", "new_", "change_"))), metric.unit
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,11 +54,12 @@ from callpath_modeler.report.table_formats import (
     Column,
     RowColumns,
     Table,
+    applying,
     cells_of,
+    file_cells,
     file_units,
-    file_values,
     provenance,
-    shown_columns,
+    text_columns,
 )
 from callpath_modeler.units import parameter_value, percent, setting_text
 
@@ -107,7 +108,8 @@ class ExcessView(OutlinedView):
         found: list[Overlaps] = []
         for pair in range(len(self.losses.pairs)):
             runs = self.losses.repetitions(pair)
-            if runs is None:
+            # A single run has no scatter.
+            if runs is None or min(costs.exclusive.shape[1] for costs in runs) < 2:
                 found.append(None)
                 continue
             before, after = (self.outline.values(costs) for costs in runs)
@@ -116,40 +118,12 @@ class ExcessView(OutlinedView):
         return found
 
     @cached_property
-    def bands(self) -> tuple[Band, Band] | None:
-        """Excess work of lines at a predicted target, exclusive and inclusive; None = no target."""
-        if self.prediction is None:
-            return None
-        own, whole = self.prediction.of_outline(self.outline)
-        return own.excess_band, whole.excess_band
-
-    @cached_property
     def band_of_total(self) -> Band:
         """Excess work of the program at a predicted target with its band, [1]; NaN = no target."""
         if self.prediction is None:
             nothing = np.full(1, np.nan)
             return Band(nothing, nothing, nothing)
         return self.prediction.program_excess
-
-    @cached_property
-    def excess(self) -> tuple[FloatArray, FloatArray]:
-        """Excess work of lines, exclusive and inclusive, each [lines, pairs]."""
-        return self.outline.values(self.losses.excess)
-
-    @cached_property
-    def spent(self) -> tuple[FloatArray, FloatArray]:
-        """Costs of lines, exclusive and inclusive, each [lines, scales]."""
-        return self.outline.values(self.losses.costs)
-
-    @cached_property
-    def expected(self) -> tuple[FloatArray, FloatArray]:
-        """Expected costs of lines, exclusive and inclusive, each [lines, pairs]."""
-        return self.outline.values(self.losses.expected)
-
-    @cached_property
-    def means(self) -> tuple[FloatArray, FloatArray]:
-        """Mean excess work of lines over all pairs, exclusive and inclusive, each [lines, 1]."""
-        return self.outline.values(self.losses.ensemble.costs)
 
     @property
     def has_imbalance(self) -> bool:
@@ -188,9 +162,12 @@ class ExcessView(OutlinedView):
 
     def columns(self, style: TextStyle) -> list[TextColumn]:
         """Return the columns of all pairs."""
-        below, pairs = len(self.names_below), range(len(self.losses.pairs))
-        made = (shown_columns(_columns(self, pair, style), style, below) for pair in pairs)
-        return [column for columns in made for column in columns]
+        below, lines = len(self.names_below), ExcessLines(self, np.arange(len(self.outline)))
+        made: list[TextColumn] = []
+        for pair in range(len(self.losses.pairs)):
+            columns = applying(_columns(self, pair, style), lines)
+            made += text_columns(columns, lines, style=style, below=below).values()
+        return made
 
     def sentences(self, style: TextStyle) -> list[str]:
         """Return the answer: how much is lost, and where."""
@@ -214,22 +191,96 @@ class ExcessView(OutlinedView):
         """Return a table with one row per line of the view and pair of scales."""
         size, names = len(self.outline), OutlineColumns(self.outline)
         made = [_columns(self, pair, DEFAULT_STYLE) for pair in range(len(self.losses.pairs))]
-        parts = [file_values(columns, None) for columns in made]
 
         def cells(rows: IntArray) -> dict[str, list[Cell]]:
             # All pairs of a line are in consecutive rows.
-            lines, pairs = rows // len(parts), (rows % len(parts)).tolist()
-            distinct, which = np.unique(lines, return_inverse=True)
+            distinct, which = np.unique(rows // len(made), return_inverse=True)
             columns = cells_of(names.cells(distinct), which)
             columns["metric"] = [self.losses.metric.name] * len(rows)
-            of_pairs = [cells_of(part, distinct) for part in parts]
-            places = [*zip(pairs, which.tolist(), strict=True)]
+            lines = ExcessLines(self, distinct)
+            of_pairs = [file_cells(each, lines) for each in made]
+            places = [*zip((rows % len(made)).tolist(), which.tolist(), strict=True)]
             return columns | {
-                name: [of_pairs[k][name][at] for k, at in places] for name in parts[0]
+                name: [of_pairs[k][name][at] for k, at in places] for name in of_pairs[0]
             }
 
-        columns = RowColumns(np.arange(size * len(parts)), cells)
-        return Table(columns, file_units(made[0], None), _header(self, findings))
+        columns = RowColumns(np.arange(size * len(made)), cells)
+        units = file_units(made[0], ExcessLines(self, np.arange(0)))
+        return Table(columns, units, _header(self, findings))
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessLines:
+    """Some lines of a view of excess work, which are the rows of a table.
+
+    Values are exclusive and inclusive, each [lines, columns], and made when a column asks for them.
+
+    Attributes
+    ----------
+    shown : the view
+    places : the lines
+    """
+
+    shown: ExcessView
+    places: IntArray
+
+    @cached_property
+    def excess(self) -> tuple[FloatArray, FloatArray]:
+        """Excess work, each [lines, pairs]."""
+        return self._values(self.shown.losses.excess)
+
+    @cached_property
+    def spent(self) -> tuple[FloatArray, FloatArray]:
+        """Costs, each [lines, scales]."""
+        return self._values(self.shown.losses.costs)
+
+    @cached_property
+    def expected(self) -> tuple[FloatArray, FloatArray]:
+        """Expected costs, each [lines, pairs]."""
+        return self._values(self.shown.losses.expected)
+
+    @cached_property
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """Mean excess work over all pairs, each [lines, 1]."""
+        return self._values(self.shown.losses.ensemble.costs)
+
+    def _values(self, costs: Costs) -> tuple[FloatArray, FloatArray]:
+        return self.shown.outline.values_of(self.places, costs)
+
+    @cached_property
+    def bands(self) -> tuple[Band, Band] | None:
+        """Excess work at a predicted target, exclusive and inclusive; None = no target."""
+        prediction = self.shown.prediction
+        if prediction is None:
+            return None
+        own, whole = prediction.of_outline(self.shown.outline, self.places)
+        return own.excess_band, whole.excess_band
+
+    def overlap(self, pair: int, kind: int) -> BoolArray | None:
+        """Return the overlap of the repetitions of a pair of scales, [lines]; None = none."""
+        known = self.shown.overlaps[pair]
+        return None if known is None else known[kind][self.places]
+
+    def shares(self, pair: int, kind: int) -> list[str]:
+        """Return excess work, with ``~`` where noise of the repetitions could explain it."""
+        values = self.excess[kind][:, pair]
+        return excess_texts(values, doubtful(values, self.overlap(pair, kind)))
+
+    def efficiency(self, pair: int) -> FloatArray:
+        """Return the expected over the measured inclusive costs of a pair of scales, [lines]."""
+        losses = self.shown.losses
+        _, scale = losses.columns(pair)
+        cost = np.nan_to_num(self.spent[1][:, scale])
+        return efficiency_of(cost, np.nan_to_num(self.excess[1][:, pair]) * losses.run_time[scale])
+
+    def readings(self, pair: int) -> list[ExcessPattern]:
+        """Return the origin of the losses between a pair of scales."""
+        own, whole = (values[:, pair] for values in self.excess)
+        return readings(whole, own)
+
+    def every(self, cell: Cell) -> list[Cell]:
+        """Return a cell that all lines share."""
+        return [cell] * len(self.places)
 
 
 def _untitled(_: object) -> str:
@@ -237,87 +288,92 @@ def _untitled(_: object) -> str:
     return ""
 
 
-def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[None]]:
+def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[ExcessLines]]:
     """Return the columns of a pair of scales; those of the last pair have more in text."""
-    losses, size, last = shown.losses, len(shown.outline), len(shown.losses.pairs) - 1
+    losses, last = shown.losses, len(shown.losses.pairs) - 1
     is_only, is_last, unit, ensemble = not last, k == last, losses.metric.unit, losses.ensemble
-    ends, overlaps = losses.columns(k), shown.overlaps[k]
-    own, whole = (values[:, k] for values in shown.excess)
-    run_time = losses.run_time[ends[1]]
-    cost = np.nan_to_num(shown.spent[1][:, ends[1]])
-    efficiency = efficiency_of(cost, np.nan_to_num(whole) * run_time)
-    marks = readings(whole, own)
-    bands = shown.bands if losses.is_predicted(k) else None
-
-    def every(cell: Cell) -> list[Cell]:
-        return [cell] * size
+    ends, has_bands = losses.columns(k), losses.is_predicted(k) and shown.prediction is not None
 
     def both(
-        key: str, values: Sequence[Values] | None, titles: Sequence[str] = ("", ""), **more: Any
-    ) -> list[Column[None]]:
+        key: str,
+        values: Callable[[ExcessLines, int], Values | None],
+        titles: Sequence[str] = ("", ""),
+        **more: Any,
+    ) -> list[Column[ExcessLines]]:
         """Return columns of inclusive and of exclusive values; None = none are known."""
-        exclusive, inclusive = (every(None), every(None)) if values is None else values
+
+        def cells(lines: ExcessLines, kind: int) -> Values:
+            found = values(lines, kind)
+            return lines.every(None) if found is None else found
+
         of_own = {**more, "below": ()}
         return [
-            Column(f"{key}_inclusive", inclusive, title=titles[0], **more),
-            Column(f"{key}_exclusive", exclusive, title=titles[1], **of_own),
+            Column(f"{key}_inclusive", partial(cells, kind=1), title=titles[0], **more),
+            Column(f"{key}_exclusive", partial(cells, kind=0), title=titles[1], **of_own),
         ]
 
-    def costs(end: int, *, has_title: bool) -> list[Column[None]]:
+    def costs(end: int, *, has_title: bool) -> list[Column[ExcessLines]]:
         """Return the costs at the smaller or at the larger scale."""
         column = ends[end]
         total = float(losses.run_time[column])
         amounts = total - float(losses.costs.total[column]), total
         return both(
             f"cost_at_{('base', 'scale')[end]}",
-            [values[:, column] for values in shown.spent],
+            lambda lines, kind: lines.spent[kind][:, column],
             (shown.scale(k, end) * has_title, ""),
             unit=unit,
             droppable=3,
             below=[style.amount(amount, unit) for amount in amounts],
         )
 
-    def shares(kind: int) -> Callable[..., list[str]]:
-        """Return excess work, with ``~`` where noise of the repetitions could explain it."""
-        values = shown.excess[kind][:, k]
-        known = None if overlaps is None else overlaps[kind]
-        return lambda *_: excess_texts(values, doubtful(values, known))
+    def band(lines: ExcessLines, kind: int, end: str) -> Values:
+        """Return an end of the bands."""
+        bands = lines.bands if has_bands else None
+        found: FloatArray | None = bands and getattr(bands[kind], end)
+        return lines.every(None) if found is None else found
 
-    mean = [each[:, 0] for each in shown.means] if ensemble.count else None
+    def band_texts(lines: ExcessLines, _: TextStyle) -> list[str]:
+        bands = lines.bands
+        return [_share_band(bands[1], at) for at in range(len(lines.places))] if bands else []
+
     titles = (ENSEMBLE, "own") if is_last and last and shown.has_ensemble else ("", "")
-    low, high = ([getattr(each, end) for each in bands] if bands else [every(None)] * 2
-                 for end in ("low", "high"))  # fmt: skip
     # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
     rank = 0 if is_last else 2 + last - k
     return [
-        Column("base", every(losses.pairs[k][0])),
-        Column("scale", every(losses.pairs[k][1])),
+        Column("base", lambda lines: lines.every(losses.pairs[k][0])),
+        Column("scale", lambda lines: lines.every(losses.pairs[k][1])),
         *costs(0, has_title=is_only and losses.ideal.is_relative),
         *costs(1, has_title=is_only),
-        *both("cost_expected", [values[:, k] for values in shown.expected], unit=unit),
+        *both("cost_expected", lambda lines, kind: lines.expected[kind][:, k], unit=unit),
         Column(
             "excess_inclusive",
-            whole,
+            lambda lines: lines.excess[1][:, k],
             title="excess" if is_only else shown.title(k),
-            text=shares(1),
+            text=lambda lines, _: lines.shares(k, 1),
             droppable=rank,
             below=[percent(losses.imbalance[k]), percent(losses.total[k])],
         ),
-        Column("excess_exclusive", own, title="own", text=shares(0), droppable=rank),
+        Column(
+            "excess_exclusive",
+            lambda lines: lines.excess[0][:, k],
+            title="own",
+            text=lambda lines, _: lines.shares(k, 0),
+            droppable=rank,
+        ),
         Column(
             "excess_low_inclusive",
-            low[1],
-            title=shown.band_title * (is_last and bands is not None),
-            text=lambda *_: [_share_band(bands[1], line) for line in range(size)] if bands else [],
+            partial(band, kind=1, end="low"),
+            title=shown.band_title * (is_last and has_bands),
+            text=band_texts,
             droppable=2,
             below=[_share_band(shown.band_of_total, 0)],
         ),
-        Column("excess_high_inclusive", high[1]),
-        Column("excess_low_exclusive", low[0]),
-        Column("excess_high_exclusive", high[0]),
+        Column("excess_high_inclusive", partial(band, kind=1, end="high")),
+        Column("excess_low_exclusive", partial(band, kind=0, end="low")),
+        Column("excess_high_exclusive", partial(band, kind=0, end="high")),
         *both(
             "excess_ensemble",
-            mean,
+            lambda lines, kind: lines.means[kind][:, 0] if ensemble.count else None,
             titles,
             form=percent,
             droppable=3 + last,
@@ -325,26 +381,29 @@ def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[None]]:
         ),
         Column(
             "efficiency",
-            efficiency if losses.ideal.scaling else every(None),
+            lambda lines: lines.efficiency(k) if losses.ideal.scaling else lines.every(None),
             title=("efficiency" if losses.ideal.scaling else "expected") * is_only,
-            text=lambda *_: [percent(share) for share in efficiency.tolist()],
+            text=lambda lines, _: [percent(share) for share in lines.efficiency(k).tolist()],
             droppable=2,
             below=[percent(1 - losses.total[k])],
         ),
-        *both("overlap", overlaps),
+        *both("overlap", lambda lines, kind: lines.overlap(k, kind)),
         Column(
             "reading",
-            [shown.gain if mark is ExcessPattern.GAIN else str(mark) for mark in marks],
+            lambda lines: [
+                shown.gain if mark is ExcessPattern.GAIN else str(mark)
+                for mark in lines.readings(k)
+            ],
             title="reading" * is_last,
-            text=lambda *_: [_SHORT[mark] for mark in marks],
+            text=lambda lines, _: [_SHORT[mark] for mark in lines.readings(k)],
             right=False,
             droppable=1,
         ),
-        Column("occurs", _occurs(*(shown.spent[1][:, end] for end in ends))),
-        Column("basis", every(_basis(shown, k))),
+        Column("occurs", lambda lines: _occurs(*(lines.spent[1][:, end] for end in ends))),
+        Column("basis", lambda lines: lines.every(_basis(shown, k))),
         Column(
             "is_hot",
-            shown.is_hot,
+            lambda lines: shown.is_hot[lines.places],
             title=_untitled if is_last else "",
             form=lambda is_hot: ">" * is_hot,
         ),

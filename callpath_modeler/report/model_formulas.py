@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from callpath_modeler.analysis.answer import Ranking
-from callpath_modeler.arrays import Int64Array, IntArray
+from callpath_modeler.arrays import Int16Array, Int64Array, IntArray
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Alternative, FitStatus, Growth, change_point, changes_since
 from callpath_modeler.modeling.constants.hypotheses import JUST_BELOW
@@ -499,7 +499,9 @@ def growth_ends(fitted: Fitted, rows: IntArray) -> list[tuple[Growth, ...] | Non
     return growths_of(fitted, rows, fitted.models.growth_ends(rows))
 
 
-def growths_of(fitted: Fitted, rows: IntArray, ends: Int64Array) -> list[tuple[Growth, ...] | None]:
+def growths_of(
+    fitted: Fitted, rows: IntArray, ends: Int64Array | Int16Array
+) -> list[tuple[Growth, ...] | None]:
     """Return growths by their ranks, which `Models.growth_ends` returns; None for rows of -1."""
     growths = fitted.models.shapes.growths
     return [

@@ -126,12 +126,11 @@ class CallPathGraph:
 
     def _nodes(self) -> Iterator[list[tuple[str, dict[str, Attribute]]]]:
         """Yield the ids of call paths and their attributes, block by block."""
-        ids = self.tree.ids()
-        for rows in blocks(len(ids)):
+        for rows in blocks(len(self.tree)):
             columns = {**self._known(rows), **self.attributes(rows)}
             found = []
             for node, cells in zip(
-                ids[rows[0] : rows[-1] + 1], zip(*columns.values(), strict=True), strict=True
+                self.tree.ids(rows), zip(*columns.values(), strict=True), strict=True
             ):
                 data = {
                     name: cell
@@ -143,12 +142,11 @@ class CallPathGraph:
 
     def _edges(self) -> Iterator[list[tuple[str, str]]]:
         """Yield the ids of callers and callees, block by block."""
-        ids, parent = self.tree.ids(), self.tree.parent
+        parent = self.tree.parent
         callees = np.argsort(parent, kind="stable")[int((parent == ROOT).sum()) :]
         for places in blocks(len(callees)):
             rows = callees[places]
-            pairs = zip(parent[rows].tolist(), rows.tolist(), strict=True)
-            yield [(ids[caller], ids[row]) for caller, row in pairs]
+            yield [*zip(self.tree.ids(parent[rows]), self.tree.ids(rows), strict=True)]
 
 
 def call_path_graph(
@@ -186,7 +184,7 @@ def _dot_node(node: str, data: Mapping[str, Attribute]) -> str:
 def models_table(fitted: Fitted) -> Table:
     """Return a table with one row per call path: its model and the quality of the model."""
     tree = fitted.experiment.tree
-    known = tree.ids(), changes_since(fitted.models), fitted.modelled
+    known = changes_since(fitted.models), fitted.modelled
     header = {
         "experiment": fitted.experiment.name,
         "parameter": fitted.parameter,
@@ -197,7 +195,7 @@ def models_table(fitted: Fitted) -> Table:
 
 
 def _models_of(
-    fitted: Fitted, ids: Sequence[str], since: FloatArray, modelled: BoolArray, rows: IntArray
+    fitted: Fitted, since: FloatArray, modelled: BoolArray, rows: IntArray
 ) -> dict[str, list[Cell]]:
     """Return the columns of some call paths in a table of models."""
     tree, models = fitted.experiment.tree, fitted.models
@@ -206,7 +204,7 @@ def _models_of(
     is_known = modelled[rows].tolist()
     return {
         "callpath": [*tree.paths(rows)],
-        "id": [f"@{ids[row]}" for row in rows.tolist()],
+        "id": [f"@{each}" for each in tree.ids(rows)],
         "metric": [fitted.metric.name] * len(rows),
         "growth": [text if known else None for text, known in zip(growths, is_known, strict=True)],
         "model": [text if known else None for text, known in zip(formulas, is_known, strict=True)],
@@ -234,7 +232,6 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
     is_told = ~np.isnan(values)
     for repetitions in experiment.runs_by_setting().values():
         is_told[:, repetitions] = is_told[:, repetitions].any(axis=1, keepdims=True)
-    ids = tree.ids()
     uneven = None if inclusive else experiment.columns[metric.name].imbalance
     number = len(experiment.runs)
 
@@ -244,7 +241,7 @@ def values_table(experiment: Experiment, metric: Metric, *, inclusive: bool = Fa
         paths, of_runs = tree.paths(distinct), [experiment.runs[run] for run in runs.tolist()]
         columns: dict[str, list[Cell]] = {
             "callpath": [paths[k] for k in which.tolist()],
-            "id": [f"@{ids[row]}" for row in rows.tolist()],
+            "id": [f"@{each}" for each in tree.ids(rows)],
             "metric": [metric.name] * len(rows),
             **{
                 name: [run.parameters[name] for run in of_runs]

@@ -198,10 +198,9 @@ def excess_steps(ranking: Ranking) -> list[ExcessStep]:
         title = _step(found.base, found.scale)
         steps.append(ExcessStep(title, False, *shares, found.efficiency))
     if ranking.target > fitted.points[-1]:
-        shares = ranking.excess.inclusive, ranking.excess.exclusive
-        efficiency = ranking.excess.efficiency
+        ahead = ranking.excess
         title = f"{_step(ranking.base, ranking.target)} predicted"
-        steps.append(ExcessStep(title, True, *shares, efficiency))
+        steps.append(ExcessStep(title, True, ahead.inclusive, ahead.exclusive, ahead.efficiency))
     ensemble = ranking.ensemble
     if ensemble.count > 1:
         shares = ensemble.costs.inclusive[:, 0], ensemble.costs.exclusive[:, 0]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from callpath_modeler.analysis.node_values import Columns
 from callpath_modeler.analysis.pairing import Unmatched
-from callpath_modeler.arrays import FloatArray, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape
 from callpath_modeler.profile.groups import Costs, Rows
 from callpath_modeler.profile.outline import Outline, OutlineLine, SumCheck, hot_path, outline
@@ -176,13 +176,13 @@ class OutlinedView(ABC):
     @property
     def flags(self) -> TextColumn:
         """The column that marks the hot path."""
-        marks = [">" * is_hot for is_hot in self.is_hot]
+        marks = [">" * is_hot for is_hot in self.is_hot.tolist()]
         return TextColumn("", [*marks, *[""] * len(self.names_below)])
 
-    @property
-    def is_hot(self) -> list[bool]:
-        """Which lines are on the hot path."""
-        return [bool(found) for found in np.isin(self.outline.nodes, self.hot)]
+    @cached_property
+    def is_hot(self) -> BoolArray:
+        """Which lines are on the hot path, [lines]."""
+        return np.isin(self.outline.nodes, self.hot)
 
     @property
     def culprit(self) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from msgspec import structs
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.laws_of_time import Driver
-from callpath_modeler.arrays import FloatArray, Int64Array, IntArray
+from callpath_modeler.arrays import FloatArray, Int16Array, IntArray
 from callpath_modeler.modeling import Growth, changes_since
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.columns import (
@@ -326,10 +326,10 @@ class RankedRows(Nodes):
 
     ranking: Ranking
     rows: IntArray
-    growths: Int64Array | None
+    growths: Int16Array | None
 
     @classmethod
-    def of(cls, ranking: Ranking, rows: IntArray, growths: Int64Array | None = None) -> RankedRows:
+    def of(cls, ranking: Ranking, rows: IntArray, growths: Int16Array | None = None) -> RankedRows:
         """Return some call paths of a ranking."""
         own, whole = ranking.of_rows(rows)
         additive = ranking.fitted.metric.additive
@@ -340,11 +340,10 @@ class RankedRows(Nodes):
         """The call path whose model stands for each row; -1 = none."""
         return self.ranking.leader[self.rows]
 
-    @property
-    def is_ranked(self) -> list[bool]:
-        """True for the rows with a rank."""
-        ranked: list[bool] = self.ranking.is_ranked[self.rows].tolist()
-        return ranked
+    @cached_property
+    def places(self) -> IntArray:
+        """The rank of each row; 0 = it has none."""
+        return self.ranking.places[self.rows]
 
     @cached_property
     def ends(self) -> list[tuple[Growth, ...] | None]:
@@ -364,7 +363,7 @@ class RankedRows(Nodes):
 
     def of_ranked(self, values: FloatArray) -> FloatArray:
         """Return the values of rows with a rank; NaN for others."""
-        return np.where(self.is_ranked, values, np.nan)
+        return np.where(self.places > 0, values, np.nan)
 
     def of_present(self, values: FloatArray) -> FloatArray:
         """Return excess work of rows; a call path without a rank has some only if it is absent.
@@ -416,17 +415,18 @@ def _has_processes(rows: RankedRows) -> bool:
 
 def _predicted(end: str, rows: RankedRows) -> FloatArray:
     """Return the lower or the upper limits of predictions."""
-    said = rows.ranking.predicted
-    return (said.low if end == "low" else said.high)[rows.rows]
+    ranking = rows.ranking
+    its: FloatArray = getattr(rows.main, end)
+    return getattr(ranking.predicted, end)[rows.rows] if ranking.repetitions else its
 
 
 BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
     Column(
         key="rank",
         help="1 = worst; empty without a value",
-        cells=lambda rows: [place or None for place in rows.ranking.places[rows.rows].tolist()],
+        cells=lambda rows: [place or None for place in rows.places.tolist()],
         title="#",
-        text=lambda rows, _: [*map(str, rows.ranking.places[rows.rows].tolist())],
+        text=lambda rows, _: [*map(str, rows.places.tolist())],
         place=0,
     ),
     Column(
@@ -471,13 +471,13 @@ BEFORE_PAIRS: tuple[Column[RankedRows], ...] = (
     structs.replace(SHARE, cells=lambda rows: rows.of_ranked(rows.main.share)),
     structs.replace(EXCESS, key=""),
     Column(
-        "excess_inclusive", lambda rows: rows.ranking.excess.inclusive[rows.rows], help=EXCESS.help
+        "excess_inclusive", lambda rows: rows.ranking.inclusive_excess[rows.rows], help=EXCESS.help
     ),
     Column("excess_exclusive", lambda rows: rows.of_present(rows.own.excess), help=EXCESS.help),
     Column(
         key="loss",
         help="cost per process at the target beyond perfect scaling",
-        cells=lambda rows: rows.of_present(rows.ranking.lost[rows.rows]),
+        cells=lambda rows: rows.of_present(rows.main.lost),
         unit=unit,
     ),
     LOSS,
@@ -502,7 +502,7 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
     ),
     structs.replace(
         TRUST,
-        cells=lambda rows: marks_cells(rows.ranking.trust[rows.rows]),
+        cells=lambda rows: marks_cells(rows.ranking.trust_of(rows.rows)),
         help="0 to 4 marks, see [Trust](#trust)",
     ),
     Column(
@@ -515,7 +515,7 @@ AFTER_PAIRS: tuple[Column[RankedRows], ...] = (
         key="basis",
         help="`measured` or `predicted`: the origin of the values at the target; empty without a "
         "value",
-        cells=lambda rows: [rows.ranking.basis if ranked else None for ranked in rows.is_ranked],
+        cells=lambda rows: [rows.ranking.basis if at else None for at in rows.places.tolist()],
     ),
     PREDICTED,
     *(

@@ -18,7 +18,7 @@ from callpath_modeler.modeling import GrowthSyntaxError, parse_function
 from callpath_modeler.profile.experiment import TOLD_SCALINGS, Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.view_request import ViewRequest
-from callpath_modeler.report.excess_text import ExcessView
+from callpath_modeler.report.excess_text import ExcessLines, ExcessView
 from synthetic import experiment, fitted
 
 NAN = float("nan")
@@ -279,13 +279,14 @@ def test_excess_work_at_a_target_is_that_of_the_ranking_and_has_a_band():
     np.testing.assert_allclose(found.excess.exclusive[:, -1], ranked.excess.exclusive)
     np.testing.assert_allclose(found.excess.inclusive[:, -1], ranked.excess.inclusive)
     shown = ExcessView(found, ViewRequest(), prediction)
-    assert shown.bands is not None
-    for band in (*shown.bands, shown.band_of_total):
+    bands = ExcessLines(shown, np.arange(len(shown.outline))).bands
+    assert bands is not None
+    for band in (*bands, shown.band_of_total):
         assert (band.low < band.value).all()
         assert (band.value < band.high).all()
     whole = shown.band_of_total
     assert whole.value[0] == pytest.approx(found.total[-1])
-    np.testing.assert_allclose(shown.bands[1].low[0], whole.low[0])
+    np.testing.assert_allclose(bands[1].low[0], whole.low[0])
     # The ensemble has measured scales only.
     assert found.ensemble.count == 6
     assert found.repetitions(len(found.pairs) - 1) is None
