@@ -26,6 +26,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Match, Reduced, RunSource, ThreadSums, opened_runs
 from callpath_modeler.testing import ReaderContract
+from cells import cells
 
 TEXT = "timings of app\nmain = 1 2\n  solve = 3 5\n" + "  f = 0.125 0.25\n" * 60
 KNOWN = {("time", "main/solve"): 4.0}
@@ -338,13 +339,13 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("test", "broken"), BROKEN)
+@cells(("test", "broken"), BROKEN)
 def test_the_contract_finds_what_is_broken(tmp_path, test, broken):
     with pytest.raises((Exception, pytest.fail.Exception)):
         conduct(test, broken, tmp_path)
 
 
-@pytest.mark.parametrize("test", sorted({test for test, _ in BROKEN}))
+@cells("test", sorted({test for test, _ in BROKEN}))
 def test_the_contract_finds_nothing_wrong_with_a_sound_reader(tmp_path, test):
     conduct(test, Sound, tmp_path)
 
@@ -365,12 +366,9 @@ def conduct(test, reader_class, directory):
     path.write_text(TEXT)
     made = reader_class()
     given = {"reader": made, "profile": path, "known": KNOWN, "tmp_path": directory}
-    given |= {"content": b"a,b\n1,2\n"}
     method = getattr(contract, test)
     names = list(inspect.signature(method).parameters)
     with ExitStack() as stack:
         if "runs" in names:
             given["runs"] = stack.enter_context(opened_runs(made, path))
-        for reduction in (Reduction.SUM, Reduction.MEAN) if "reduction" in names else (None,):
-            given["reduction"] = reduction
-            method(**{name: given[name] for name in names})
+        method(**{name: given[name] for name in names})
