@@ -78,9 +78,9 @@ def _changes(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> Seq
 @EXPERIMENT
 @option(
     "--by",
-    "Order: value at the target, growth, cost beyond the ideal, or growth of the share. "
-    "Default: value, or loss between two scales.",
-    type=click.Choice(["value", "growth", "loss", "share"]),
+    "Order: value at the target, growth, cost beyond the ideal, growth of the share, or energy at "
+    "the target. Default: value, or loss between two scales.",
+    type=click.Choice(["value", "growth", "loss", "share", "energy"]),
 )
 @option(
     "--select PATTERN",

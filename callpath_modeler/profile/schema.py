@@ -172,6 +172,11 @@ class Metric:
         return self.is_time and self.additive and not is_beside
 
     @property
+    def is_energy(self) -> bool:
+        """True for energy that adds up along the call tree."""
+        return self.additive and self.unit == "J"
+
+    @property
     def is_requirement(self) -> bool:
         """True for visits, bytes and operations.
 
@@ -232,6 +237,12 @@ class DeclaredMetric(Struct, frozen=True):
     def is_requirement(self) -> bool:
         """True if the profile has values, and the metric is a requirement."""
         return self.metric.is_requirement and self.status is MetricStatus.DATA
+
+    @property
+    def is_requirement_or_energy(self) -> bool:
+        """True if the profile has values, and the metric is a requirement or energy."""
+        metric = self.metric
+        return self.is_requirement or (metric.is_energy and self.status is MetricStatus.DATA)
 
 
 class Reduction(StrEnum):

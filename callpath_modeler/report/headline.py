@@ -99,7 +99,10 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
             return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
-    if fitted.metric.additive:
+    if ranking.by is By.ENERGY and ranking.energy is not None:
+        takes = takes_text(ranking.energy, row, style=style)
+        answer = f"{cost_text(ranking, style=style)}. Of the energy, {name} {takes}."
+    elif fitted.metric.additive:
         answer = (
             f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
         )
@@ -388,7 +391,9 @@ def culprit(ranking: Ranking) -> int:
     if not ranking.inclusive:
         return worst
     end = int(ranking.fitted.experiment.tree.end[worst])
-    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
+    of_energy = ranking.energy if ranking.by is By.ENERGY else None
+    shares = (of_energy or ranking).own_share[worst:end]
+    return worst + int(np.argmax(np.nan_to_num(shares, nan=-1.0)))
 
 
 def beyond(fitted: Fitted, target: float) -> str:
