@@ -20,6 +20,9 @@ PROGRAM = "<program>"
 STEP = "step"
 """Role of regions of steps, which a program repeats."""
 
+STEPS, STEP_SCATTER = "steps", "step scatter"
+"""Keys of the metadata of a run: the number of its steps, and their relative scatter in the run."""
+
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
 _OF_GPUS = frozenset(

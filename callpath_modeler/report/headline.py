@@ -160,7 +160,12 @@ def step_notes(answer: Answer, *, style: TextStyle) -> list[str]:
         rate = f"{rough_value(step.samples_per_second)} samples/s"
         cost = f"{style.amount(step.seconds_per_sample, 's')} of a process for each sample"
         said.append(f"which is {rate}, and {cost}")
-    return [", ".join(said) + "."]
+    notes = [", ".join(said) + "."]
+    if step.one_high > 0:
+        ends = style.interval(step.one_low, step.one_high, "s")
+        scatter = percent(step.scatter)
+        notes.append(f"Steps of one run scatter by {scatter}, so a single step may take {ends}.")
+    return notes
 
 
 def known_notes(answer: Answer) -> list[str]:
