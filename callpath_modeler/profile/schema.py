@@ -242,10 +242,12 @@ class DeclaredMetric(Struct, frozen=True):
         return self.metric.is_requirement and self.status is MetricStatus.DATA
 
     @property
-    def is_requirement_or_energy(self) -> bool:
-        """True if the profile has values, and the metric is a requirement or energy."""
+    def is_beside_run_time(self) -> bool:
+        """True if the profile has values of a requirement, of energy, or of the time of GPUs."""
         metric = self.metric
-        return self.is_requirement or (metric.is_energy and self.status is MetricStatus.DATA)
+        is_of_gpus = metric.is_time and metric.additive and metric.is_on_gpu_streams
+        is_asked = metric.is_requirement or metric.is_energy or is_of_gpus
+        return is_asked and self.status is MetricStatus.DATA
 
 
 class Reduction(StrEnum):

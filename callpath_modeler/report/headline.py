@@ -50,6 +50,8 @@ STATISTICS = {
     "min": "minimum",
 }
 """Names of statistics over repetitions in sentences."""
+_SCATTERS = 0.005
+"""Relative scatter of steps above which a sentence states the band of a single one."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -161,7 +163,7 @@ def step_notes(answer: Answer, *, style: TextStyle) -> list[str]:
         cost = f"{style.amount(step.seconds_per_sample, 's')} of a process for each sample"
         said.append(f"which is {rate}, and {cost}")
     notes = [", ".join(said) + "."]
-    if step.one_high > 0:
+    if step.one_high > 0 and step.scatter > _SCATTERS:
         ends = style.interval(step.one_low, step.one_high, "s")
         scatter = percent(step.scatter)
         notes.append(f"Steps of one run scatter by {scatter}, so a single step may take {ends}.")
