@@ -103,6 +103,7 @@ def database_run(
     """
     paths, notices = Paths(), Notices(str(path))
     processes: list[ProcessValues] = []
+    of_files: list[int] = []
     program = creator = ""
     size = invalid = crossing = unlaunched = left_out = wrong = 0
     for rank, file in files.items():
@@ -114,6 +115,7 @@ def database_run(
             # The name of a file tells the rank only if the file has one process.
             of_file = rank if len(values) == 1 else -1
             process.rank = found.ranks.get(number, of_file)
+            of_files.append(of_file)
             program = program or PurePath(found.programs.get(number, "")).name
         processes += values.values()
         creator = found.creator
@@ -127,6 +129,11 @@ def database_run(
             f"{path}: no process has a call or a GPU activity",
             hint="record calls of CUDA or HIP and the activities of the GPU",
         )
+    known = [process.rank for process in processes if process.rank >= 0]
+    if len(set(known)) < len(known):
+        # Environments state the rank of a launcher, or the files are of several runs.
+        for process, of_file in zip(processes, of_files, strict=True):
+            process.rank = of_file
     _note_events(notices, invalid, crossing, unlaunched, left_out, wrong)
     missing = _missing_ranks(files)
     if missing:

@@ -73,6 +73,15 @@ _DIRECTIONS = {
 _RECEIVING = re.compile(r"recv", re.IGNORECASE)
 _SENDING = re.compile(r"send", re.IGNORECASE)
 _LONGEST_CHAIN = 512
+_SYSTEM, _ENVIRONMENT = "TARGET_INFO_SYSTEM_ENV", "DeviceEnvironment"
+"""Table about the system, and its entry with the environment in which the program was started."""
+_LONGEST_ENVIRONMENT = 1 << 20
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Variables with the rank. Launchers of MPI may run in one task of Slurm, so that one is last."""
+_RANK = re.compile(
+    r"(?<![A-Za-z0-9_])(" + "|".join(_RANKS) + r")[\"']?\s?[=:]\s?[\"']?(\d{1,7})(?![\w.])"
+)
+"""Variables in the environment; its separators are not documented."""
 
 
 class NsightFile:
@@ -105,7 +114,7 @@ class NsightFile:
             self._database = database
             self._select_steps(path, selected)
             self._read()
-            self.ranks = _ranks(database)
+            self.ranks = _ranks(database) or self._rank_of_environment()
             self.programs = _programs(database)
             self.creator = _creator(database)
             self.wrong = database.wrong
@@ -129,6 +138,18 @@ class NsightFile:
         if not any(map(len, chosen.values())):
             raise no_selected_step(path, list(self.steps.values()))
         self.steps = self.timeline.selected = {k: each for k, each in chosen.items() if len(each)}
+
+    def _rank_of_environment(self) -> dict[int, int]:
+        """Return the rank that the launcher gave to the only process; nothing = not known.
+
+        The environment is that of the tool, so it says nothing about one process of several.
+        """
+        text = self._database.entry(_SYSTEM, _ENVIRONMENT, _LONGEST_ENVIRONMENT)
+        stated = dict(_RANK.findall(text))
+        process = self.timeline.only_process
+        if process < 0 or not stated:
+            return {}
+        return {process: int(next(stated[name] for name in _RANKS if name in stated))}
 
     def _read(self) -> None:
         self._add_api_calls()

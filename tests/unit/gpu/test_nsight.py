@@ -300,3 +300,61 @@ def test_a_database_without_steps_has_none_to_select(tmp_path):
         with pytest.raises(InputError) as error:
             profile.with_steps(StepRange.of("1-"))
     assert error.value.hint == "omit --steps; the trace has no steps"
+
+
+def ranks(path):
+    with NsightReader().open(path) as profile:
+        placement = profile.placement()
+        return placement.ranks.tolist() if placement is not None else None
+
+
+def environments(folder, *texts, processes=1):
+    """Write one file with each environment, named by letters that are no ranks."""
+    for k, text in enumerate(texts):
+        report = nw.Report()
+        for pid in range(100, 100 + processes):
+            report.range("main", 0, 100, pid)
+        report.environment(text)
+        report.write(folder / f"report.{k}.sqlite")
+    return folder
+
+
+@cells(
+    "text",
+    [
+        "HOME=/root\nSLURM_PROCID=3\nX=1",
+        "A=1;PMI_RANK=3;B=2",
+        "OMPI_COMM_WORLD_RANK=3 SLURM_PROCID=0",
+        '{"PMIX_RANK": "3"}',
+    ],
+)
+def test_the_environment_states_the_rank_of_the_only_process(tmp_path, text):
+    path = environments(tmp_path / "run", text, "SLURM_PROCID=1")
+    assert ranks(path) == [3, 1]
+
+
+@cells(
+    "text",
+    ["", "MY_SLURM_PROCID=3", "SLURM_PROCID=x", "SLURM_PROCID=12345678901", "SLURM_PROCID=-1",
+     "SLURM_PROCID=3.5"],
+)  # fmt: skip
+def test_an_environment_without_a_rank_leaves_that_of_the_file(tmp_path, text):
+    assert ranks(environments(tmp_path / "run", text, text)) == [0, 1]
+
+
+def test_one_rank_in_two_files_is_that_of_a_launcher(tmp_path):
+    assert ranks(environments(tmp_path / "run", "PMI_RANK=5", "PMI_RANK=5")) == [0, 1]
+
+
+def test_an_environment_says_nothing_of_several_processes(tmp_path):
+    path = environments(tmp_path / "run", "SLURM_PROCID=7", processes=2)
+    found = ranks(path / "report.0.sqlite")
+    assert found is None or 7 not in found
+
+
+def test_ranks_of_mpi_come_before_the_environment(tmp_path):
+    report = nw.Report()
+    report.range("main", 0, 100)
+    report.environment("SLURM_PROCID=7")
+    report.add("MPI_RANKS", globalPid=nw.global_pid(100), rank=2)
+    assert ranks(report.write(tmp_path / "run" / "report.sqlite")) == [2]
