@@ -29,6 +29,8 @@ _COLUMNS = {
     "MPI_COLLECTIVES_EVENTS": "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, "
     "textId INTEGER, commHandle INTEGER, rootRank INTEGER, size INTEGER, recvSize INTEGER",
     "MPI_RANKS": "globalPid INTEGER, rank INTEGER",
+    "TARGET_INFO_SYSTEM_ENV": "globalVid INTEGER NOT NULL, devStateName TEXT NOT NULL, "
+    "name TEXT NOT NULL, nameEnum INTEGER NOT NULL, value TEXT NOT NULL",
     "CUDA_CALLCHAINS": "id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, "
     "unresolved INTEGER, stackDepth INTEGER NOT NULL",
 }  # fmt: skip
@@ -99,6 +101,11 @@ class Report:
         thread = global_tid(pid, pid if tid is None else tid)
         self.add("NVTX_EVENTS", start=start, end=end, eventType=kind, text=name, globalTid=thread,
                  domainId=domain)  # fmt: skip
+
+    def environment(self, text: str) -> None:
+        """Add the environment in which the program was started."""
+        self.add("TARGET_INFO_SYSTEM_ENV", globalVid=1, devStateName="Local",
+                 name="DeviceEnvironment", nameEnum=1, value=text)  # fmt: skip
 
     def write(self, path: Path, further: Sequence[str] = ()) -> Path:
         """Write the database, and run further statements of SQL."""

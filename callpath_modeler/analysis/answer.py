@@ -284,12 +284,14 @@ class By(StrEnum):
     GROWTH : asymptotic order of the model, then cost at the target
     LOSS : cost at the target beyond the expected cost
     SHARE : change of the share of the total, from the largest scale to the target
+    ENERGY : energy at the target
     """
 
     VALUE = "value"
     GROWTH = "growth"
     LOSS = "loss"
     SHARE = "share"
+    ENERGY = "energy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,11 +309,13 @@ class Ranking(Answer, RankingPlotMixin):
     by : criterion of the order
     inclusive : True if values include callees
     own : exclusive predictions, with the additive numbers of bands of sums
+    energy : energy of the same call paths at the target; None = not measured
     """
 
     by: By
     inclusive: bool
     own: Predicted
+    energy: Ranking | None = None
 
     @property
     def _values(self) -> NodeValues:
@@ -475,6 +479,8 @@ class Ranking(Answer, RankingPlotMixin):
             return self.lost
         if self.by is By.VALUE:
             return self.value
+        if self.by is By.ENERGY and self.energy is not None:
+            return self.energy.value
         # Shares of what is predicted can only be held against shares of the same call paths.
         part = max(1 - self.inputs.unmodelled_share, np.finfo(float).tiny)
         is_of_all = self.repetitions or self.run_time is not None
@@ -545,6 +551,7 @@ def rank(
     *,
     inclusive: bool = False,
     predicted: bool = False,
+    energy: Fitted | None = None,
 ) -> Ranking:
     """Return the call paths in the order of their cost at `target`, which may be infinite.
 
@@ -555,6 +562,7 @@ def rank(
     by : criterion of the order; ties are ordered by cost, then by position in the call tree
     inclusive : rank each call path together with its callees
     predicted : use predictions even if the target was measured
+    energy : models of the energy of the same call paths; None = not measured
 
     Returns
     -------
@@ -565,7 +573,7 @@ def rank(
     ------
     UsageError
         If the target is not positive. If the order, or the inclusive view, needs sums and the
-        metric does not add up over call paths.
+        metric does not add up over call paths. If the order needs energy and there is none.
 
     References
     ----------
@@ -581,6 +589,12 @@ def rank(
             hint="--exclusive, and --by value or --by growth"
             + "; `cpmodel views` shows inclusive values" * (fitted.formula is not None),
         )
+    if by is By.ENERGY and (energy is None or np.isinf(target)):
+        what = "energy was not measured" if energy is None else "energy has no order at infinity"
+        raise UsageError(
+            f"no ranking by energy: {what}",
+            hint="--by value" if energy is None else "give a finite target",
+        )
     inputs = AnswerInputs(fitted, predicted=predicted)
     own = predict(fitted, target)
     bands: ModelBands | MeasuredIntervals | None = None
@@ -592,4 +606,7 @@ def rank(
         own = structs.replace(own, added=bands.added)  # the same numbers, once in memory
     costs = costs_at(inputs, target, own.value)
     fitted.give_back()
-    return Ranking(inputs, target, costs, bands, by, inclusive, own)
+    beside = None
+    if energy is not None and np.isfinite(target):
+        beside = rank(energy, target, inclusive=inclusive, predicted=predicted)
+    return Ranking(inputs, target, costs, bands, by, inclusive, own, beside)

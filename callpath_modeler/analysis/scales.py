@@ -109,7 +109,7 @@ def scaling_optimum(fitted: Fitted, target: float, total: Total) -> ScalingOptim
     if target <= fitted.points[-1] or not _has_run_time(fitted):
         return None
     until = target if np.isfinite(target) else _FURTHEST * float(fitted.points[-1])
-    points = _scales(float(fitted.points[0]), until)
+    points = geometric_scales(float(fitted.points[0]), until)
     totals = run_times(fitted, points)
     least = int(totals.argmin())
     if not totals[-1] > totals[least] * (1 + _RISES):
@@ -130,7 +130,7 @@ def _has_run_time(fitted: Fitted) -> bool:
     return is_time and scaling_over(experiment, parameter) is Scaling.STRONG
 
 
-def _scales(start: float, end: float) -> FloatArray:
+def geometric_scales(start: float, end: float) -> FloatArray:
     """Return scales from start to end, equally spaced in logarithms."""
     return np.geomspace(start, end, 1 + int(np.ceil(_PER_DOUBLING * np.log2(end / start))))
 

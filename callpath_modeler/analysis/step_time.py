@@ -3,6 +3,12 @@
 Readers count the steps of a run and state their number in its metadata. The time of a step is the
 run time, times the share of the call path of all steps, divided by this number. So both answers
 agree: the steps and the rest of the program add up to the run time.
+
+There are two levels of noise. Models see the mean step of each run, so their bands follow from the
+scatter between runs. Steps scatter around the mean of their own run as well, and a run of many
+steps knows no more about other runs than a run of few. The variance of one step of a new run is the
+sum of both variances, whether steps are correlated or not, because the scatter in a run is taken
+around its own mean. So only the band of one step has both.
 """
 
 from __future__ import annotations
@@ -12,15 +18,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.profile.schema import STEP
+from callpath_modeler.modeling.distributions import student_quantile
+from callpath_modeler.profile.schema import STEP, STEP_SCATTER, STEPS
 from callpath_modeler.units import is_number
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.analysis.uncertain import Total
     from callpath_modeler.profile.experiment import Experiment
 
-STEPS = "steps"
-"""Key of the metadata with the number of steps of a run."""
+_ENOUGH = 20
+"""Degrees of freedom from which on the scatter of steps is known well enough."""
+_LONGEST, _MOST = 32, 1e9
+"""Longest text and largest value of a number in the metadata of a run."""
 _BATCH = frozenset(
     {"b", "bs", "batch", "batchsize", "batch size", "batch_size", "batch-size", "microbatch"}
 )
@@ -34,9 +44,11 @@ class StepTime(Struct, frozen=True):
     ----------
     row : call path of the steps
     steps : number of steps of each run
-    value, low, high : seconds, with the ends of the band; NaN = not known
+    value, low, high : mean step of a run in seconds, with the ends of the band; NaN = not known
     batch : samples of each process in a step; NaN = not known
     processes : number of processes at the target; NaN = not known
+    scatter : relative standard deviation of the steps of one run; NaN = not known
+    one_low, one_high : ends of the band of a single step; NaN = not known
     """
 
     row: int
@@ -46,6 +58,9 @@ class StepTime(Struct, frozen=True):
     high: float
     batch: float = float("nan")
     processes: float = float("nan")
+    scatter: float = float("nan")
+    one_low: float = float("nan")
+    one_high: float = float("nan")
 
     @property
     def samples_per_second(self) -> float:
@@ -95,4 +110,61 @@ def step_time(answer: Answer) -> StepTime | None:
     at = {name: float(text) for name, text in numbers.items()}
     at |= {**experiment.constants, **answer.fitted.at(answer.target)}
     batch = next((size for name, size in at.items() if name.lower() in _BATCH), float("nan"))
-    return StepTime(row, steps, value, low, high, batch, at.get("p", float("nan")))
+    processes = at.get("p", float("nan"))
+    scatter, dof = step_scatter(experiment, answer.fitted.parameter)
+    one = band_of_one_step((value, low, high), scatter, dof, answer.fitted.models.confidence)
+    return StepTime(row, steps, value, low, high, batch, processes, scatter, *one)
+
+
+def step_scatter(experiment: Experiment, parameter: str) -> tuple[float, int]:
+    """Return the scatter of steps in a run, and its degrees of freedom; NaN = not known.
+
+    It is pooled over runs, from the largest scale to smaller ones, until it is known well enough:
+    noise may grow with the scale.
+
+    Parameters
+    ----------
+    parameter : parameter whose largest values are nearest to targets
+    """
+    counts = [_number(run.metadata.get(STEPS, "")) for run in experiment.runs]
+    scatters = [_number(run.metadata.get(STEP_SCATTER, "")) for run in experiment.runs]
+    known = [k for k, each in enumerate(scatters) if each >= 0 and counts[k] > 1]
+    if not known:
+        return float("nan"), 0
+    varies = any(each.name == parameter for each in experiment.parameters)
+    at = experiment.settings([parameter])[:, 0] if varies else np.zeros(len(scatters))
+    squares, dof, steps, last = 0.0, 0, 0, np.nan
+    for k in sorted(known, key=lambda k: -at[k]):
+        if dof >= _ENOUGH and at[k] != last:
+            break
+        last = at[k]
+        number = int(counts[k])
+        squares, steps, dof = squares + number * scatters[k] ** 2, steps + number, dof + number - 1
+    return float(np.sqrt(squares / steps)), dof
+
+
+def band_of_one_step(
+    mean: Total, scatter: float, dof: int, confidence: float
+) -> tuple[float, float]:
+    """Return the ends of the band of a single step, from those of the mean step of a run.
+
+    Squares of widths add up on a logarithmic scale, as the variances of independent errors.
+
+    Parameters
+    ----------
+    mean : mean step with its band
+    scatter, dof : as `step_scatter` returns them
+    confidence : probability of the band
+    """
+    value, low, high = mean
+    if not (dof > 0 and scatter >= 0 and 0 < low <= value <= high < np.inf):
+        return float("nan"), float("nan")
+    width = float(student_quantile(dof, (1 + confidence) / 2)) * np.sqrt(np.log1p(scatter**2))
+    down, up = np.hypot(np.log(value / low), width), np.hypot(np.log(high / value), width)
+    return float(value * np.exp(-down)), float(value * np.exp(up))
+
+
+def _number(text: str) -> float:
+    """Return a number of the metadata; NaN = it is none, or not plausible."""
+    found = float(text) if len(text) < _LONGEST and is_number(text) else float("nan")
+    return found if 0 <= found < _MOST else float("nan")

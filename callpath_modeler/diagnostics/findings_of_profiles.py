@@ -371,4 +371,36 @@ OF_PROFILES = {
         remedy="Omit `--steps` to include all events.",
         example="run.p8: steps 3-, 9 in this run",
     ),
+    "CPM190": FindingKind(
+        what="Launches of kernels take longer than the kernels",
+        why="The GPU is idle until the host has launched the next kernel, so a faster GPU gains "
+        "nothing.",
+        remedy="Join short kernels, use CUDA graphs, or launch larger batches.",
+        example="bottleneck: launches take 95 ms (42 % of the run time), and their kernels 12 ms "
+        "of the GPU; most for add below main/step/cudaLaunchKernel; the GPU is idle for 83 % of "
+        "its time; p = 8",
+    ),
+    "CPM191": FindingKind(
+        what="Communication is not hidden behind computation",
+        why="The program waits while processes communicate.",
+        remedy="Start the communication earlier, in parts, or send less. `cpmodel why` tells the "
+        "law of a collective operation.",
+        example="bottleneck: communication of GPUs takes 1.20 s (63 % of the run time), and 48 % "
+        "of it overlaps no computation; p = 8",
+    ),
+    "CPM192": FindingKind(
+        what="A training run loads data for a large part of its time",
+        why="The step waits for its batch.",
+        remedy="Load data in more processes, prefetch batches, or use a faster format.",
+        example="bottleneck: data loading takes 310 ms (22 % of the run time); most in "
+        "ProfilerStep/data; p = 8",
+    ),
+    "CPM193": FindingKind(
+        what="Some processes compute longer than the others",
+        why="All others wait for them in the next collective operation.",
+        remedy="Balance the batches, or look for slow nodes and GPUs: `cpmodel show "
+        "--per-process`.",
+        example="bottleneck: the slowest process computes 1.33 times the mean in "
+        "ProfilerStep/forward, which is 120 ms (11 % of the run time) more; p = 8",
+    ),
 }

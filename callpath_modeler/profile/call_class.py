@@ -170,7 +170,7 @@ _GPU_CALLS = (
     ),
     (
         re.compile(r"(?:cuda|cu|hip)(?:Module|Ext|Graph|Hcc\w*)?Launch\w*|hipLaunch\w*"
-                   r"|clEnqueue(?:NDRangeKernel|Task)|zeCommandListAppendLaunch\w*"),
+                   r"|clEnqueue(?:NDRangeKernel|Task)|zeCommandListAppendLaunch\w*|kernel launch"),
         CallClass.GPU_LAUNCH,
     ),
 )  # fmt: skip

@@ -20,6 +20,9 @@ PROGRAM = "<program>"
 STEP = "step"
 """Role of regions of steps, which a program repeats."""
 
+STEPS, STEP_SCATTER = "steps", "step scatter"
+"""Keys of the metadata of a run: the number of its steps, and their relative scatter in the run."""
+
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
 _OF_GPUS = frozenset(
@@ -172,6 +175,11 @@ class Metric:
         return self.is_time and self.additive and not is_beside
 
     @property
+    def is_energy(self) -> bool:
+        """True for energy that adds up along the call tree."""
+        return self.additive and self.unit == "J"
+
+    @property
     def is_requirement(self) -> bool:
         """True for visits, bytes and operations.
 
@@ -232,6 +240,14 @@ class DeclaredMetric(Struct, frozen=True):
     def is_requirement(self) -> bool:
         """True if the profile has values, and the metric is a requirement."""
         return self.metric.is_requirement and self.status is MetricStatus.DATA
+
+    @property
+    def is_beside_run_time(self) -> bool:
+        """True if the profile has values of a requirement, of energy, or of the time of GPUs."""
+        metric = self.metric
+        is_of_gpus = metric.is_time and metric.additive and metric.is_on_gpu_streams
+        is_asked = metric.is_requirement or metric.is_energy or is_of_gpus
+        return is_asked and self.status is MetricStatus.DATA
 
 
 class Reduction(StrEnum):

@@ -105,7 +105,8 @@ class ReadOptions:
     ----------
     metrics : names of metrics to read; empty = the first duration, or else the first metric;
         None = all
-    requirements : read requirements (visits, bytes, operations) as well
+    requirements : read requirements (visits, bytes, operations), energy and times of GPUs as
+        well
     locations : statistic over processes; None = the mean, or the statistic of profiles that have
         only one
     parameter_sources : source of each parameter: ``"name"``, ``"profile"``, ``"processes"``,

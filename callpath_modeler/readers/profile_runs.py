@@ -100,7 +100,7 @@ class ReadRequest(Struct, frozen=True):
     Attributes
     ----------
     metrics : names of metrics; empty = the first duration, or else the first metric; None = all
-    requirements : read requirements (visits, bytes, operations), too
+    requirements : read requirements (visits, bytes, operations), energy and times of GPUs, too
     units : units of metrics, by name, if the profile does not state them
     balance : parts of the run time to read; None = none
     processes : selected processes and their groups; None = all in one group
@@ -384,7 +384,7 @@ def _wanted(
     if not metrics and not timed:
         timed = [d.metric.name for d in readable][:1]
     asked = [d.metric.name for d in readable if d.metric.name in metrics]
-    needed = [d.metric.name for d in readable if requirements and d.is_requirement]
+    needed = [d.metric.name for d in readable if requirements and d.is_beside_run_time]
     return list(dict.fromkeys([*asked, *timed, *needed]))
 
 

@@ -1,4 +1,4 @@
-"""Columns that a user asks for: verdicts, measurements at the target, changes and gains."""
+"""Columns that not every ranking has: energy, verdicts, measurements, changes and gains."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from callpath_modeler.analysis.answer import By
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.report.ranking_columns import RankedRows, unit
 from callpath_modeler.report.table_formats import Cell, Column
@@ -77,6 +78,31 @@ def gain_columns() -> tuple[Column[RankedRows], ...]:
     )
 
 
+def energy_columns() -> tuple[Column[RankedRows], ...]:
+    """Return the energy of each call path at the target, with its band."""
+
+    def joules(end: str, rows: RankedRows) -> FloatArray:
+        energy = rows.ranking.energy
+        known = rows.ranking.value if energy is None else getattr(energy, end)
+        return rows.of_ranked(known[rows.rows])
+
+    return (
+        Column(
+            "energy",
+            partial(joules, "value"),
+            "energy",
+            unit="J",
+            place=4,
+            help="energy at the target, with the statistic over processes of the values",
+            applies=lambda rows: rows.ranking.by is By.ENERGY,
+        ),
+        *(
+            Column(f"energy_{end}", partial(joules, end), unit="J", help="band of the energy")
+            for end in ("low", "high")
+        ),
+    )
+
+
 def changed_columns(changed: WhatIf) -> tuple[Column[RankedRows], ...]:
     """Return the values after the changes of a user."""
     return (
@@ -97,9 +123,11 @@ def further_columns(
     changed: WhatIf | None = None,
     *,
     gains: bool = False,
+    energy: bool = False,
 ) -> list[Column[RankedRows]]:
-    """Return the columns of expectations, measurements, changes and gains, if these are asked."""
+    """Return the columns of energy, expectations, measurements, changes and gains, if there are."""
     return [
+        *(energy_columns() if energy else ()),
         *(() if check is None else verdict_columns(check)),
         *(() if verified is None else verification_columns(verified)),
         *(() if changed is None else changed_columns(changed)),

@@ -50,6 +50,8 @@ STATISTICS = {
     "min": "minimum",
 }
 """Names of statistics over repetitions in sentences."""
+_SCATTERS = 0.005
+"""Relative scatter of steps above which a sentence states the band of a single one."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -99,7 +101,10 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
             return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
-    if fitted.metric.additive:
+    if ranking.by is By.ENERGY and ranking.energy is not None:
+        takes = takes_text(ranking.energy, row, style=style)
+        answer = f"{cost_text(ranking, style=style)}. Of the energy, {name} {takes}."
+    elif fitted.metric.additive:
         answer = (
             f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
         )
@@ -157,7 +162,12 @@ def step_notes(answer: Answer, *, style: TextStyle) -> list[str]:
         rate = f"{rough_value(step.samples_per_second)} samples/s"
         cost = f"{style.amount(step.seconds_per_sample, 's')} of a process for each sample"
         said.append(f"which is {rate}, and {cost}")
-    return [", ".join(said) + "."]
+    notes = [", ".join(said) + "."]
+    if step.one_high > 0 and step.scatter > _SCATTERS:
+        ends = style.interval(step.one_low, step.one_high, "s")
+        scatter = percent(step.scatter)
+        notes.append(f"Steps of one run scatter by {scatter}, so a single step may take {ends}.")
+    return notes
 
 
 def known_notes(answer: Answer) -> list[str]:
@@ -388,7 +398,9 @@ def culprit(ranking: Ranking) -> int:
     if not ranking.inclusive:
         return worst
     end = int(ranking.fitted.experiment.tree.end[worst])
-    return worst + int(np.argmax(np.nan_to_num(ranking.own_share[worst:end], nan=-1.0)))
+    of_energy = ranking.energy if ranking.by is By.ENERGY else None
+    shares = (of_energy or ranking).own_share[worst:end]
+    return worst + int(np.argmax(np.nan_to_num(shares, nan=-1.0)))
 
 
 def beyond(fitted: Fitted, target: float) -> str:

@@ -26,6 +26,7 @@ from callpath_modeler.report.ranking_columns import (
     BEFORE_PAIRS,
     RankedRows,
 )
+from callpath_modeler.report.scale_cost_text import scale_cost_json
 from callpath_modeler.report.table_formats import (
     BLOCK,
     Cell,
@@ -113,7 +114,9 @@ def ranking_table(
     check_type(check, (Check, NoneType), "check")
     check_type(verified, (Verification, NoneType), "verified")
     rows = all_rows(ranking) if rows is None else ranking.fitted.experiment.tree.chosen(rows)
-    after = [*AFTER_PAIRS, *further_columns(check, verified, changed, gains=gains)]
+    has_energy = ranking.energy is not None
+    further = further_columns(check, verified, changed, gains=gains, energy=has_energy)
+    after = [*AFTER_PAIRS, *further]
 
     # The order of the rows is not that of the store: each block would read alternatives anew.
     growths = ranking.fitted.models.all_growth_ends() if len(rows) > BLOCK else None
@@ -135,6 +138,7 @@ def ranking_table(
         kind={"by": str(ranking.by)},
         last={},
     )
+    header |= scale_cost_json(ranking)
     if check is not None:
         header["expectations"] = verdict_header(check)
     if verified is not None:
@@ -226,6 +230,9 @@ def _step_json(answer: Answer) -> dict[str, object]:
             "at_target": step.value,
             "low": step.low,
             "high": step.high,
+            "scatter": step.scatter,
+            "one_low": step.one_low,
+            "one_high": step.one_high,
             "batch": step.batch,
             "samples_per_second": step.samples_per_second,
             "seconds_per_sample": step.seconds_per_sample,

@@ -52,6 +52,7 @@ from callpath_modeler.report.ranking_columns import (
     program_cells,
     with_lines_below,
 )
+from callpath_modeler.report.scale_cost_text import scale_cost_notes
 from callpath_modeler.report.table_formats import (
     BLOCK,
     Column,
@@ -132,6 +133,7 @@ class ShownRanking:
         below = [[name] for name in self.names_below]
         body = style.table(columns, [*names, *below], marks=marks[: len(rows)])
         answer = [headline(ranking, style=style), *turning_notes(ranking, style=style)]
+        answer += scale_cost_notes(ranking, style=style)
         if self.verified is not None:
             answer += verification_sentences(ranking, self.verified, style=style)
         if self.changed is not None:
@@ -171,7 +173,11 @@ class ShownRanking:
     @cached_property
     def columns(self) -> list[Column[RankedRows]]:
         """Columns that text has, from left to right, without those of pairs of scales."""
-        further = further_columns(self.check, self.verified, self.changed, gains=self.gains)
+        further = further_columns(
+            *(self.check, self.verified, self.changed),
+            gains=self.gains,
+            energy=self.ranking.energy is not None,
+        )
         columns = (*BEFORE_PAIRS, *AFTER_PAIRS, *further)
         return applying(columns, RankedRows.of(self.ranking, self.rows))
 

@@ -18,6 +18,7 @@ from callpath_modeler.analysis.measured_only import (
     measured_values,
     refuse_prediction,
 )
+from callpath_modeler.analysis.scale_costs import energy_metric, require_energy
 from callpath_modeler.analysis.scales import Pair, with_pairs
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, parse_enum
@@ -318,10 +319,12 @@ class Study(HtmlReprMixin):
             As `at`, or if the order needs models or two scales.
         """
         question = replace(question or Question(), **asked)
-        return self.ranked(*self.at(question), question)
+        study = self
+        if question.by == By.ENERGY and self.sources and not self.load_options.read.requirements:
+            study = self.reading(requirements=True)
+        return study.ranked(*study.at(question), question)
 
-    @staticmethod
-    def ranked(fitted: Fitted, target: float, question: Question) -> Ranking:
+    def ranked(self, fitted: Fitted, target: float, question: Question) -> Ranking:
         """Return the ranking of a question from the models and the target that `at` returned."""
         by = question.by
         if by in {By.GROWTH, By.SHARE}:
@@ -338,7 +341,29 @@ class Study(HtmlReprMixin):
             usual if by is None else parse_enum(By, by, "order"),
             inclusive=question.inclusive,
             predicted=question.predicted,
+            energy=self._energy(fitted, target, question),
         )
+
+    def _energy(self, fitted: Fitted, target: float, question: Question) -> Fitted | None:
+        """Return the models of the energy for a ranking by time or by energy; None = no energy."""
+        asked = replace(question, by=None, pairs=(), expect=None)
+        if question.by == By.ENERGY:
+            asked = replace(asked, metric=require_energy(fitted.experiment).name)
+            return self._beside(fitted, asked)
+        metric = energy_metric(fitted.experiment)
+        if metric is None or not fitted.metric.can_be_run_time or target == float("inf"):
+            return None
+        # Runs without energy may leave too few scales, and the time is ranked all the same.
+        with suppress(DataError):
+            return self._beside(fitted, replace(asked, metric=metric.name))
+        return None
+
+    def _beside(self, fitted: Fitted, question: Question) -> Fitted:
+        """Return the models of another metric along the parameter of models."""
+        _, parameter = self._target(question)
+        if fitted.is_measured_only:
+            return self.measured(question.metric, parameter, fitted.said)
+        return slice_at(self.models(question.metric, parameter), self._target(question)[0])
 
     def cases(self, metric: str | None = None) -> dict[str, Study]:
         """Return one study for each case of the runs, by name.

@@ -97,6 +97,20 @@ class Database:
                 break
         return found[:most]
 
+    def entry(self, table: str, name: str, longest: int) -> str:
+        """Return the first value of a name in a table of names and values; "" = there is none.
+
+        Parameters
+        ----------
+        table : name of the table, which is no text of a file
+        longest : number of characters after which the value is cut
+        """
+        if not self.tables.get(table, frozenset()).issuperset({"name", "value"}):
+            return ""
+        query = f'SELECT substr(value, 1, ?) FROM "{table}" WHERE name = ? LIMIT 1'  # noqa: S608
+        row = self._connection.execute(query, (longest, name)).fetchone()
+        return row[0] if row and isinstance(row[0], str) else ""
+
     def string(self, number: int) -> str:
         """Return a text of the table StringIds; "" = there is none."""
         if number not in self._texts:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path, PurePath
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.schema import Metric
+from callpath_modeler.readers.base import StepRange
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
+from cpmodel_gpu.nsight import NsightFile
 from cpmodel_gpu.paths import Paths
 from cpmodel_gpu.profile import GpuProfile, ProcessValues
+from cpmodel_gpu.steps import Steps, note_steps, step_metadata
 from cpmodel_gpu.timeline import Timeline
 
 _MESSAGES: Mapping[str, tuple[Metric, float]] = {
@@ -35,9 +39,53 @@ class EventFile(Protocol):
     wrong: int
 
 
+class NsightProfile(GpuProfile):
+    """One run of Nsight Systems, which may have steps.
+
+    Attributes
+    ----------
+    select : function that reads the same files with some steps
+    """
+
+    select: Callable[[StepRange], NsightProfile]
+
+    @classmethod
+    def of(
+        cls, path: Path, files: Mapping[int, Path], steps: StepRange | None = None
+    ) -> NsightProfile:
+        """Return the profile of a run, as `database_run`, with the selected steps."""
+        found: list[Steps] = []
+
+        def read(file: Path, paths: Paths) -> EventFile:
+            made = NsightFile(file, paths, steps)
+            found.extend(made.steps.values())
+            return made
+
+        def note(notices: Notices) -> Mapping[str, str]:
+            if not found:
+                return {}
+            note_steps(notices, found, steps)
+            return step_metadata(found)
+
+        profile = database_run(path, files, read, note, cls)
+        profile.select = partial(cls.of, path, files)
+        return profile
+
+    def with_steps(self, steps: StepRange) -> NsightProfile:
+        """Return the same profile with the selected steps only."""
+        return self.select(steps)
+
+
+_Profile = TypeVar("_Profile", bound=GpuProfile)
+
+
 def database_run(
-    path: Path, files: Mapping[int, Path], read: Callable[[Path, Paths], EventFile]
-) -> GpuProfile:
+    path: Path,
+    files: Mapping[int, Path],
+    read: Callable[[Path, Paths], EventFile],
+    note: Callable[[Notices], Mapping[str, str]] = lambda _: {},
+    kind: type[_Profile] = GpuProfile,  # type: ignore[assignment]
+) -> _Profile:
     """Return the profile of a run.
 
     Parameters
@@ -45,6 +93,8 @@ def database_run(
     path : file or directory, for messages
     files : database of each rank; negative ranks are not known
     read : function that reads a database
+    note : function that adds findings after all files were read, and returns further metadata
+    kind : type of the profile
 
     Raises
     ------
@@ -53,6 +103,7 @@ def database_run(
     """
     paths, notices = Paths(), Notices(str(path))
     processes: list[ProcessValues] = []
+    of_files: list[int] = []
     program = creator = ""
     size = invalid = crossing = unlaunched = left_out = wrong = 0
     for rank, file in files.items():
@@ -64,6 +115,7 @@ def database_run(
             # The name of a file tells the rank only if the file has one process.
             of_file = rank if len(values) == 1 else -1
             process.rank = found.ranks.get(number, of_file)
+            of_files.append(of_file)
             program = program or PurePath(found.programs.get(number, "")).name
         processes += values.values()
         creator = found.creator
@@ -77,6 +129,11 @@ def database_run(
             f"{path}: no process has a call or a GPU activity",
             hint="record calls of CUDA or HIP and the activities of the GPU",
         )
+    known = [process.rank for process in processes if process.rank >= 0]
+    if len(set(known)) < len(known):
+        # Environments state the rank of a launcher, or the files are of several runs.
+        for process, of_file in zip(processes, of_files, strict=True):
+            process.rank = of_file
     _note_events(notices, invalid, crossing, unlaunched, left_out, wrong)
     missing = _missing_ranks(files)
     if missing:
@@ -84,12 +141,13 @@ def database_run(
         message = f"{missing} of {total} ranks have no file"
         notices.note("CPM132", message, missing)
     metadata = {"creator": creator, "program": "" if program == "process" else program}
+    metadata |= note(notices)
     extra = {
         name: each
         for name, each in _MESSAGES.items()
         if any(name in thread for process in processes for thread in process.threads)
     }
-    return GpuProfile(
+    return kind(
         paths,
         processes,
         notices,

@@ -8,6 +8,7 @@ calls, and their times are already part of other activities.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -29,7 +30,11 @@ from cpmodel_gpu.profile import GpuProfile, ProcessValues
 MAGIC = "EXTRA PROF"
 _HINT = "copy the profile again, or measure again"
 _MICROJOULE = 1e-6
+_ENERGY = "energy"
+"""Sum of the energy of components, which are processors and GPUs and do not overlap."""
 _LARGEST = 1e18
+_ROUNDING = 1e-9
+"""Relative error of sums of energies, which need not be whole numbers."""
 _MOST_THREADS = 1 << 16
 _OVERLAP = 2
 """Flag of nodes about activities that run at the same time."""
@@ -93,7 +98,7 @@ def extra_prof_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
         If a file is damaged.
     """
     paths, notices = Paths(), Notices(str(path))
-    processes, size, exceeding = [], 0, 0
+    processes, size, exceeding = [], 0, Counter[str]()
     metrics: dict[str, tuple[Metric, float]] = {}
     for rank, file in files.items():
         with reading(file, _HINT):
@@ -101,12 +106,13 @@ def extra_prof_run(path: Path, files: Mapping[int, Path]) -> GpuProfile:
             tree = _Tree(unpacked(content), paths)
             processes.append(tree.values(rank))
         size += len(content)
-        exceeding += tree.exceeding
+        exceeding.update(tree.exceeding)
         metrics |= tree.metrics
-    if exceeding:
-        what = counted(exceeding, "call path")
-        notices.note("CPM105", f"time: {what} of callees that take longer than their caller",
-                     exceeding, about="time")  # fmt: skip
+    for metric, number in (+exceeding).items():
+        what = counted(number, "call path")
+        more = "take longer" if metric == "time" else "have more"
+        notices.note("CPM105", f"{metric}: {what} of callees that {more} than their caller",
+                     number, about=metric)  # fmt: skip
     creator = {"creator": "Extra-Prof"}
     limits = InputLimits.of(path, size)
     return GpuProfile(paths, processes, notices, limits, extra=metrics, metadata=creator)
@@ -118,13 +124,13 @@ class _Tree:
     Attributes
     ----------
     metrics : further metrics by name, with their factors to SI units
-    exceeding : number of call paths whose callees take longer than they do
+    exceeding : number of call paths whose callees cost more than they do, by metric
     """
 
     def __init__(self, content: object, paths: Paths) -> None:
         if not isinstance(content, list) or len(content) < 3 or content[0] != MAGIC:
             raise MalformedError("this is no profile of Extra-Prof")
-        self.exceeding = 0
+        self.exceeding = Counter[str]()
         self._paths, self._root = paths, content[2]
         counters = content[3] if len(content) > 3 else []
         further = content[4] if len(content) > 4 else []
@@ -135,6 +141,9 @@ class _Tree:
             for name in self._counters
             if name.endswith(".sum")
         } | {name: (Metric(name, "J", "Energy"), _MICROJOULE) for name in self._further}
+        self._has_sum = len(self._further) > 1 and _ENERGY not in self.metrics
+        if self._has_sum:
+            self.metrics[_ENERGY] = Metric(_ENERGY, "J", "Energy of all components"), _MICROJOULE
         self._threads: list[dict[str, dict[int, float]]] = []
         self._device: dict[str, dict[int, float]] = {}
 
@@ -173,7 +182,7 @@ class _Tree:
             return
         for thread, duration in enumerate(node.duration):
             inside = sum(each.duration[thread] for each in callees if thread < len(each.duration))
-            self.exceeding += inside > duration
+            self.exceeding["time"] += inside > duration
             self._add(thread, "time", path, max(0.0, duration - inside))
 
     def _add_activity(self, path: int, node: _Node) -> None:
@@ -197,7 +206,10 @@ class _Tree:
                 if k < len(each.further) and not each.is_overlap and _is_host(each)
             )
             whole = sum(values)
-            self._add(0, name, path, max(0.0, whole - inside))
+            own = max(0.0, whole - inside)
+            for metric in (name, _ENERGY)[: 1 + self._has_sum]:
+                self.exceeding[metric] += inside > whole * (1 + _ROUNDING)
+                self._add(0, metric, path, own)
 
     def _add(self, thread: int, metric: str, path: int, value: float) -> None:
         while len(self._threads) <= thread:

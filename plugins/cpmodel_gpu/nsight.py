@@ -8,7 +8,7 @@ chain.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,19 @@ import numpy as np
 from callpath_modeler.arrays import Int32Array, Int64Array
 from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.readers.base import StepRange
 from cpmodel_gpu.activities import Copy
 from cpmodel_gpu.database import MISSING, Database, opened
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
+from cpmodel_gpu.steps import (
+    NumberedRange,
+    Steps,
+    no_selected_step,
+    numbered,
+    step_region,
+    steps_of,
+)
 from cpmodel_gpu.timeline import NO_CORRELATION, Calls, Launched, Timeline
 
 API_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -64,6 +73,15 @@ _DIRECTIONS = {
 _RECEIVING = re.compile(r"recv", re.IGNORECASE)
 _SENDING = re.compile(r"send", re.IGNORECASE)
 _LONGEST_CHAIN = 512
+_SYSTEM, _ENVIRONMENT = "TARGET_INFO_SYSTEM_ENV", "DeviceEnvironment"
+"""Table about the system, and its entry with the environment in which the program was started."""
+_LONGEST_ENVIRONMENT = 1 << 20
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Variables with the rank. Launchers of MPI may run in one task of Slurm, so that one is last."""
+_RANK = re.compile(
+    r"(?<![A-Za-z0-9_])(" + "|".join(_RANKS) + r")[\"']?\s?[=:]\s?[\"']?(\d{1,7})(?![\w.])"
+)
+"""Variables in the environment; its separators are not documented."""
 
 
 class NsightFile:
@@ -77,10 +95,12 @@ class NsightFile:
     creator : name and version of the tool
     left_out : number of ranges that are no part of a stack
     wrong : number of texts and blobs in columns of numbers
+    steps : steps of each process that has some, of those that are selected
     """
 
-    def __init__(self, path: Path, paths: Paths) -> None:
+    def __init__(self, path: Path, paths: Paths, selected: StepRange | None = None) -> None:
         self.timeline = Timeline(paths)
+        self.steps: dict[int, Steps] = {}
         self.left_out = self.wrong = 0
         self._paths = paths
         self._regions: dict[tuple[str, int], int] = {}
@@ -91,14 +111,47 @@ class NsightFile:
                     f"{path}: the database has no CUDA, NVTX or MPI events",
                     hint="record them: `nsys profile --trace cuda,nvtx,mpi PROGRAM`",
                 )
-            self._read(database)
-            self.ranks = _ranks(database)
+            self._database = database
+            self._select_steps(path, selected)
+            self._read()
+            self.ranks = _ranks(database) or self._rank_of_environment()
             self.programs = _programs(database)
             self.creator = _creator(database)
             self.wrong = database.wrong
 
-    def _read(self, database: Database) -> None:
-        self._database = database
+    def _select_steps(self, path: Path, selected: StepRange | None) -> None:
+        ranges: dict[int, list[NumberedRange]] = {}
+        for start, end, thread, names in self._ranges():
+            windows = zip(start.tolist(), end.tolist(), thread.tolist(), strict=True)
+            for (name, is_path), (first, last, number) in zip(names, windows, strict=True):
+                step = None if is_path or last < first else numbered(name)
+                if step is not None:
+                    own = ranges.setdefault(number >> _PROCESS_BITS, [])
+                    own.append(NumberedRange(*step, number, first, last))
+        self.steps = {number: steps_of(own) for number, own in ranges.items()}
+        if selected is None:
+            return
+        chosen = {
+            number: steps.take(selected.selects(steps.number))
+            for number, steps in self.steps.items()
+        }
+        if not any(map(len, chosen.values())):
+            raise no_selected_step(path, list(self.steps.values()))
+        self.steps = self.timeline.selected = {k: each for k, each in chosen.items() if len(each)}
+
+    def _rank_of_environment(self) -> dict[int, int]:
+        """Return the rank that the launcher gave to the only process; nothing = not known.
+
+        The environment is that of the tool, so it says nothing about one process of several.
+        """
+        text = self._database.entry(_SYSTEM, _ENVIRONMENT, _LONGEST_ENVIRONMENT)
+        stated = dict(_RANK.findall(text))
+        process = self.timeline.only_process
+        if process < 0 or not stated:
+            return {}
+        return {process: int(next(stated[name] for name in _RANKS if name in stated))}
+
+    def _read(self) -> None:
         self._add_api_calls()
         self._add_ranges()
         self._add_mpi()
@@ -133,7 +186,13 @@ class NsightFile:
             process = thread >> _PROCESS_BITS
             self.timeline.add_calls(Calls(process, thread, start, end, region, correlation, below))
 
-    def _add_ranges(self) -> None:
+    def _ranges(
+        self,
+    ) -> Iterator[tuple[Int64Array, Int64Array, Int64Array, list[tuple[str, bool]]]]:
+        """Yield start, end, thread and name of the ranges of stacks, in blocks.
+
+        A name has whether it is a call path of Extra-Prof.
+        """
         columns = ("start", "end", "globalTid", "eventType", "textId", "domainId")
         # Ranges without a domain are in domain 0.
         extra_prof = (
@@ -151,27 +210,33 @@ class NsightFile:
             start, end, thread, kind, text_id, domain = block
             rows = np.flatnonzero((kind == _PUSH_POP) & (end != MISSING))
             self.left_out += int(np.count_nonzero(kind == _START_END))
-            region = np.array(
-                [
-                    self._range_number(texts[row], number, of in extra_prof)
-                    for row, number, of in zip(
-                        rows.tolist(), text_id[rows].tolist(), domain[rows].tolist(), strict=True
-                    )
-                ],
-                np.int32,
-            )
-            thread = thread[rows]
-            calls = Calls(thread >> _PROCESS_BITS, thread, start[rows], end[rows], region)
+            names = [
+                (text if isinstance(text, str) else self._database.string(number), of in extra_prof)
+                for text, number, of in zip(
+                    (texts[row] for row in rows.tolist()),
+                    *(text_id[rows].tolist(), domain[rows].tolist()),
+                    strict=True,
+                )
+            ]
+            yield start[rows], end[rows], thread[rows], names
+
+    def _add_ranges(self) -> None:
+        self.left_out = 0
+        for start, end, thread, names in self._ranges():
+            region = np.array([self._range_number(*each) for each in names], np.int32)
+            calls = Calls(thread >> _PROCESS_BITS, thread, start, end, region)
             self.timeline.add_calls(calls)
 
-    def _range_number(self, text: object, number: int, is_path: bool) -> int:
-        name = text if isinstance(text, str) else self._database.string(number)
+    def _range_number(self, name: str, is_path: bool) -> int:
         key = f"range {name}", is_path
         found = self._regions.get(key)
         if found is None:
             short = _PATH_SEPARATOR.split(name)[-1] if is_path else name
             paradigm = "mpi" if short.startswith("MPI_") else "user"
             region = Region(short or "(unnamed range)", paradigm=paradigm)
+            step = None if is_path else numbered(name)
+            if step is not None:
+                region = step_region(step[0])
             found = self._regions[key] = self._paths.regions.number(region)
         return found
 

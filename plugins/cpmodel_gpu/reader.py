@@ -60,8 +60,7 @@ class NsightReader:
         InputError
             If a file is damaged, is no such database, or is a report that has to be exported first.
         """
-        from cpmodel_gpu.database_run import database_run
-        from cpmodel_gpu.nsight import NsightFile
+        from cpmodel_gpu.database_run import NsightProfile
 
         if path.name.lower().endswith(_REPORTS):
             raise InputError(
@@ -69,14 +68,14 @@ class NsightReader:
                 hint=f"export it: `nsys export --type sqlite {path.name}`",
             )
         if path.is_dir():
-            yield database_run(path, _databases_of_ranks(path), NsightFile)
+            yield NsightProfile.of(path, _databases_of_ranks(path))
             return
         if first_block(path, len(_MAGIC)) != _MAGIC:
             raise InputError(
                 f"{path}: this is no database of Nsight Systems",
                 hint="make one: `nsys export --type sqlite REPORT.nsys-rep`",
             )
-        yield database_run(path, {-1: path}, NsightFile)
+        yield NsightProfile.of(path, {-1: path})
 
 
 class NsysStatsReader:

@@ -25,6 +25,7 @@ from cpmodel_gpu.activities import Activities, DeviceWork, Intervals, Kernels, P
 from cpmodel_gpu.host_calls import ThreadCalls, call_order, nested
 from cpmodel_gpu.paths import NOT_RECORDED, WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import ProcessValues
+from cpmodel_gpu.steps import Steps
 
 NO_CORRELATION = -1
 """Correlation number of a call that launches nothing, and of an activity without a launch."""
@@ -106,7 +107,11 @@ class Timeline:
     invalid : number of calls and activities without a valid interval, which are left out
     crossing : number of calls whose interval crosses the one around it
     unlaunched : number of activities whose launch is not recorded
+    selected : selected steps by the number of the process; events outside of them are left out.
+        None = all events
     """
+
+    selected: Mapping[int, Steps] | None = None
 
     def __init__(self, paths: Paths, slack: int = 0) -> None:
         self.invalid = self.crossing = self.unlaunched = 0
@@ -118,7 +123,7 @@ class Timeline:
 
     def add_calls(self, calls: Calls) -> None:
         """Add calls of the host; `nest` has to follow before activities are added."""
-        keep = self._valid(calls.start, calls.end)
+        keep = self._valid(calls.process, calls.start, calls.end)
         number = len(keep)
         none = np.full(number, NO_CORRELATION, np.int32)
         columns: dict[str, np.ndarray | None] = {
@@ -167,7 +172,7 @@ class Timeline:
 
     def add_activities(self, launched: Launched) -> None:
         """Add activities, below the call paths of their launches."""
-        keep = self._valid(launched.start, launched.end)
+        keep = self._valid(launched.process, launched.start, launched.end)
         process = launched.process[keep]
         for number in np.unique(process).tolist():
             rows = keep[process == number]
@@ -199,10 +204,15 @@ class Timeline:
             found[number] = _values(number, process, _kernels(self._paths))
         return found
 
-    def _valid(self, start: Int64Array, end: Int64Array) -> IntArray:
+    def _valid(self, process: Int64Array, start: Int64Array, end: Int64Array) -> IntArray:
         keep = np.flatnonzero((start >= 0) & (end >= start) & (end < _LATEST))
         self.invalid += len(start) - len(keep)
-        return keep
+        if self.selected is None:
+            return keep
+        is_inside = np.zeros(len(keep), np.bool_)
+        for number, steps in self.selected.items():
+            is_inside |= (process[keep] == number) & steps.within(start[keep])
+        return keep[is_inside]
 
     def _thread_numbers(self, process: Int64Array, thread: Int64Array) -> Int32Array:
         """Return the number of the thread of each call in order of appearance, [n]."""

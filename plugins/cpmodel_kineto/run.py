@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError
-from callpath_modeler.profile.schema import STEP, Metric, Region
+from callpath_modeler.profile.schema import Metric, Region
 from callpath_modeler.readers.base import StepRange
 from callpath_modeler.support.input_limits import InputLimits, Work
 from callpath_modeler.units import counted
@@ -23,8 +23,17 @@ from cpmodel_gpu.activities import Copy, Intervals
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
 from cpmodel_gpu.profile import GpuProfile, ProcessValues
+from cpmodel_gpu.steps import (
+    NumberedRange,
+    Steps,
+    no_selected_step,
+    note_steps,
+    numbered,
+    step_metadata,
+    step_region,
+    steps_of,
+)
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
-from cpmodel_kineto.steps import Steps, note_steps, numbered, steps_of
 
 _SLACK = 2
 """Nanoseconds by which rounding may make intervals overlap."""
@@ -128,8 +137,7 @@ class KinetoProfile(GpuProfile):
         metadata = {"creator": "PyTorch profiler" if columns.is_kineto else "Chrome trace"}
         if backend:
             metadata["backend"] = backend
-        if len({len(each) for each in self.steps}) == 1 and self.steps[0].name:
-            metadata["steps"] = str(len(self.steps[0]))
+        metadata |= step_metadata(self.steps)
         size = sum(path.stat().st_size for _, path in files)
         super().__init__(
             paths, processes, notices, InputLimits.of(subject, size), extra=_EXTRA,
@@ -168,7 +176,7 @@ class _Processes:
     ) -> None:
         self._columns, self._paths = columns, paths
         self._region = _regions(columns, paths)
-        steps = steps_of(columns.ranges, columns.names)
+        steps = steps_of(_numbered_ranges(columns))
         self._process, self._thread, self._main = _threads(columns, steps)
         # Statistics over the threads of a process take the square of their number.
         most = int(np.bincount(self._process, minlength=1).max())
@@ -178,7 +186,7 @@ class _Processes:
         if selected is not None:
             self.steps = steps.take(selected.selects(steps.number))
             if not len(self.steps):
-                raise InputError(f"{path}: has no selected step", hint=_which(steps))
+                raise no_selected_step(path, [steps])
         if not columns.calls and not len(columns.activities.start):
             raise InputError(f"{path}: the trace has no events with a duration", hint=_MEASURE)
         starts = [int(each.start.min()) for each in columns.calls]
@@ -311,7 +319,7 @@ class _Processes:
         if not self._is_selected:
             for name in self._around(int(steps.start[0]), int(steps.end[0])):
                 caller = self._paths.callee(caller, int(self._region[name]))
-        return self._paths.callee(caller, regions.number(_step_region(steps.name)))
+        return self._paths.callee(caller, regions.number(step_region(steps.name)))
 
     def _around(self, start: int, end: int) -> list[int]:
         """Return the names of the calls around a step, the outermost first."""
@@ -393,12 +401,6 @@ class _Processes:
             notices.note("CPM128", what, columns.unpaired)
 
 
-def _which(steps: Steps) -> str:
-    if not len(steps):
-        return "omit --steps; the trace has no steps"
-    return f"the trace has steps {steps.number.min()} to {steps.number.max()}"
-
-
 def _threads(columns: TraceColumns, steps: Steps) -> tuple[Int64Array, Int64Array, int]:
     """Return numbers of the process and the thread of each thread; the main one has that of both.
 
@@ -428,8 +430,15 @@ def _threads(columns: TraceColumns, steps: Steps) -> tuple[Int64Array, Int64Arra
     return process, number, main
 
 
-def _step_region(name: str) -> Region:
-    return Region(name, paradigm="user", role=STEP)
+def _numbered_ranges(columns: TraceColumns) -> Iterator[NumberedRange]:
+    """Yield the annotated ranges with the number of a step in their names."""
+    ranges = columns.ranges
+    for name, thread, start, duration in zip(
+        ranges.name.tolist(), ranges.thread.tolist(), ranges.start.tolist(),
+        ranges.duration.tolist(), strict=True,
+    ):  # fmt: skip
+        if (step := numbered(columns.names[name])) is not None:
+            yield NumberedRange(*step, thread, start, start + duration)
 
 
 def _regions(columns: TraceColumns, paths: Paths) -> Int32Array:
@@ -455,7 +464,7 @@ def _region(name: str, kind: int, accelerator: str) -> Region:
     if kind == Category.RANGE:
         step = numbered(name)
         if step is not None:
-            return _step_region(step[0])
+            return step_region(step[0])
         return Region(name, paradigm="user", role="function")
     found = _PYTHON.fullmatch(name) if kind == Category.PYTHON else None
     if found is not None:

@@ -87,6 +87,8 @@ class TestExtraProf(ReaderContract):
             ("bytes_host_to_device", "main/cudaMemcpy/copy host to device"): 4096.0,
             ("energy_cpu", "main"): 6e-6,
             ("energy_gpu", kernel): 7e-6,
+            ("energy", "main"): 6e-6,
+            ("energy", kernel): 7e-6,
         }
 
 

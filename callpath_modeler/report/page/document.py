@@ -70,6 +70,7 @@ from callpath_modeler.report.page.markup import (
 )
 from callpath_modeler.report.page.trees import ranking_rows, ranking_section, tree_section
 from callpath_modeler.report.ranking_text import ShownRanking, context
+from callpath_modeler.report.scale_cost_text import scale_cost_notes
 from callpath_modeler.studies.comparison import Compared
 from callpath_modeler.studies.question import FURTHER
 from callpath_modeler.studies.study import Study
@@ -114,6 +115,7 @@ def summary_section(ranking: Ranking, names: CallPathLinks) -> Html:
     return joined(
         tag("h1", tied(cut(page_headline(ranking), 600))),
         *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
+        *(tag("p", note) for note in scale_cost_notes(ranking, style=DEFAULT_STYLE)),
         *because,
         *(
             [tag("p", comparison_sentence(ranking, style=DEFAULT_STYLE))]

@@ -14,6 +14,8 @@ from cells import cells
 from cpmodel_gpu import ExtraProfReader
 from cpmodel_gpu.message_pack import unpacked
 
+COUNTERS = ("energy_cpu", "energy_gpu", "energy")
+
 
 @cells(
     "value",
@@ -52,6 +54,27 @@ def test_activities_that_run_at_the_same_time_are_no_calls(tmp_path):
         time = profile.reduce("time", Reduction.MAX)
         assert time.total == pytest.approx(600e-9)
         assert profile.reduce("energy_cpu", Reduction.MAX).total == pytest.approx(10e-6)
+
+
+def test_the_energy_of_components_is_added_up(tmp_path):
+    path = ew.write(tmp_path / "profile.extra-prof.msgpack", ew.small())
+    with ExtraProfReader().open(path) as profile:
+        of = {name: profile.reduce(name, Reduction.MAX).total for name in COUNTERS}
+        assert of["energy"] == pytest.approx(of["energy_cpu"] + of["energy_gpu"])
+        assert of["energy"] == pytest.approx(17e-6)
+        assert not [each for each in profile.findings() if each.code == "CPM105"]
+
+
+def test_callees_with_more_energy_than_their_caller_are_reported(tmp_path):
+    callee = ew.node("callee", [50], energy=[[9], [0]])
+    tree = ew.node("", [], ew.node("main", [60], callee, energy=[[5], [0]]), visits=[])
+    path = ew.write(tmp_path / "profile.extra-prof.msgpack", tree)
+    with ExtraProfReader().open(path) as profile:
+        found = [each.message for each in profile.findings() if each.code == "CPM105"]
+    assert found == [
+        f"{metric}: 1 call path of callees that have more than their caller"
+        for metric in ("energy_cpu", "energy")
+    ]
 
 
 def test_threads_are_side_by_side(tmp_path):

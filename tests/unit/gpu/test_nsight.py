@@ -8,6 +8,7 @@ import pytest
 import nsight_writer as nw
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.readers.base import StepRange
 from cells import cells
 from cpmodel_gpu import NsightReader
 
@@ -235,3 +236,125 @@ def test_a_table_without_rows_is_no_error(tmp_path):
         ],
     )
     assert values(path, GPU) == {"(launch not recorded)/k": 10}
+
+
+def with_steps(path, *, processes=1, slow=False):
+    """Write six steps of 1000 ns with a kernel each; the first may be slow."""
+    report = nw.Report()
+    for pid in range(100, 100 + processes):
+        at = 1000
+        report.range("epoch", at - 100, at + 20000, pid)
+        for step in range(6):
+            length = 5000 if slow and not step else 1000 + 10 * step
+            report.range(f"step {step}", at, at + length, pid)
+            report.range("forward", at + 50, at + 500, pid)
+            correlation = 100 * pid + step
+            report.call("cudaLaunchKernel", at + 100, at + 200, correlation, pid)
+            report.kernel("add(int)", at + 210, at + 400, correlation, pid)
+            at += length + 100
+    return report.write(path)
+
+
+def test_numbered_ranges_are_steps(tmp_path):
+    path = with_steps(tmp_path / "run" / "report.sqlite")
+    with NsightReader().open(path) as profile:
+        tree = profile.call_tree
+        paths = [tree.path(row) for row in range(len(tree))]
+        assert "epoch/step/forward/cudaLaunchKernel/add" in paths
+        assert not any("step 1" in each for each in paths)
+        visits = profile.reduce("visits", Reduction.MAX).exclusive
+        assert visits[paths.index("epoch/step")] == 6
+        (row,) = (k for k, region in enumerate(tree.regions) if region.role == "step")
+        assert tree.regions[row].name == "step"
+        assert profile.metadata["steps"] == "6"
+        spent = 1000 + 10 * np.arange(6)
+        expected = spent.std() / spent.mean()
+        assert float(profile.metadata["step scatter"]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_selected_steps_of_a_database_have_their_events_only(tmp_path):
+    path = with_steps(tmp_path / "run" / "report.sqlite", processes=2, slow=True)
+    with NsightReader().open(path) as whole:
+        assert [each.code for each in whole.findings()].count("CPM188") == 1
+        some = whole.with_steps(StepRange.of("4-"))
+        assert some.metadata["steps"] == "2"
+        tree = some.call_tree
+        paths = [tree.path(row) for row in range(len(tree))]
+        visits = some.reduce("visits", Reduction.MAX).exclusive
+        assert visits[paths.index("step")] == 2
+        kernels = some.reduce("visits on GPU streams", Reduction.MAX).total
+        assert kernels == 2
+        assert "epoch" not in paths
+        assert "CPM189" in [each.code for each in some.findings()]
+        with pytest.raises(InputError, match="no selected step") as error:
+            whole.with_steps(StepRange.of("9-"))
+    assert error.value.hint == "the trace has steps 0 to 5"
+
+
+def test_a_database_without_steps_has_none_to_select(tmp_path):
+    report = nw.Report()
+    report.range("main", 0, 100)
+    path = report.write(tmp_path / "run" / "report.sqlite")
+    with NsightReader().open(path) as profile:
+        assert "steps" not in profile.metadata
+        with pytest.raises(InputError) as error:
+            profile.with_steps(StepRange.of("1-"))
+    assert error.value.hint == "omit --steps; the trace has no steps"
+
+
+def ranks(path):
+    with NsightReader().open(path) as profile:
+        placement = profile.placement()
+        return placement.ranks.tolist() if placement is not None else None
+
+
+def environments(folder, *texts, processes=1):
+    """Write one file with each environment, named by letters that are no ranks."""
+    for k, text in enumerate(texts):
+        report = nw.Report()
+        for pid in range(100, 100 + processes):
+            report.range("main", 0, 100, pid)
+        report.environment(text)
+        report.write(folder / f"report.{k}.sqlite")
+    return folder
+
+
+@cells(
+    "text",
+    [
+        "HOME=/root\nSLURM_PROCID=3\nX=1",
+        "A=1;PMI_RANK=3;B=2",
+        "OMPI_COMM_WORLD_RANK=3 SLURM_PROCID=0",
+        '{"PMIX_RANK": "3"}',
+    ],
+)
+def test_the_environment_states_the_rank_of_the_only_process(tmp_path, text):
+    path = environments(tmp_path / "run", text, "SLURM_PROCID=1")
+    assert ranks(path) == [3, 1]
+
+
+@cells(
+    "text",
+    ["", "MY_SLURM_PROCID=3", "SLURM_PROCID=x", "SLURM_PROCID=12345678901", "SLURM_PROCID=-1",
+     "SLURM_PROCID=3.5"],
+)  # fmt: skip
+def test_an_environment_without_a_rank_leaves_that_of_the_file(tmp_path, text):
+    assert ranks(environments(tmp_path / "run", text, text)) == [0, 1]
+
+
+def test_one_rank_in_two_files_is_that_of_a_launcher(tmp_path):
+    assert ranks(environments(tmp_path / "run", "PMI_RANK=5", "PMI_RANK=5")) == [0, 1]
+
+
+def test_an_environment_says_nothing_of_several_processes(tmp_path):
+    path = environments(tmp_path / "run", "SLURM_PROCID=7", processes=2)
+    found = ranks(path / "report.0.sqlite")
+    assert found is None or 7 not in found
+
+
+def test_ranks_of_mpi_come_before_the_environment(tmp_path):
+    report = nw.Report()
+    report.range("main", 0, 100)
+    report.environment("SLURM_PROCID=7")
+    report.add("MPI_RANKS", globalPid=nw.global_pid(100), rank=2)
+    assert ranks(report.write(tmp_path / "run" / "report.sqlite")) == [2]

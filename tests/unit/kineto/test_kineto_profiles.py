@@ -110,6 +110,19 @@ def test_a_text_that_is_no_range_of_steps_is_refused(text):
         StepRange.of(text)
 
 
+def test_the_scatter_of_steps_is_that_of_the_slowest_process(tmp_path):
+    for rank in (0, 1):
+        trace = kw.TraceToWrite(distributedInfo={"rank": rank, "world_size": 2})
+        for step in range(4):
+            length = 100 + 30 * (step % 2 == rank)
+            trace.event("user_annotation", f"ProfilerStep#{step}", 1000 * step, length)
+            trace.event("cpu_op", "aten::mm", 1000 * step + 1, 50)
+        trace.write(tmp_path / "run" / f"rank-{rank}.json")
+    profile, _ = opened(tmp_path / "run")
+    # Each step takes 130 us on one of the processes.
+    assert profile.metadata["step scatter"] == "0"
+
+
 def test_slow_first_steps_are_named(tmp_path):
     events = [
         event(f"ProfilerStep#{k}", 1000 * k, 900 if k < 2 else 300 + k, cat="user_annotation")

@@ -1,19 +1,21 @@
-"""Steps of a training run: their names, windows, and the ones that are selected."""
+"""Steps of a run, such as those of training: names, windows, scatter, and which are selected."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 
-from callpath_modeler.arrays import BoolArray, Int64Array
+from callpath_modeler.arrays import BoolArray, FloatArray, Int64Array
 from callpath_modeler.diagnostics import Notices
+from callpath_modeler.errors import InputError
+from callpath_modeler.profile.schema import STEP, STEP_SCATTER, STEPS, Region
 from callpath_modeler.readers.base import StepRange
 from callpath_modeler.units import factor_text, percent
-from cpmodel_kineto.columns import Calls
 
 _COUNTED = re.compile(
     r"(?P<stem>(?:.{0,200}[^A-Za-z])?(?:[A-Za-z]*step|iter(?:ation)?|epoch|batch))"
@@ -74,20 +76,38 @@ class Steps(Struct, frozen=True, eq=False):
         return Steps(self.name, self.thread, *kept)
 
 
-def steps_of(ranges: Calls, names: Sequence[str]) -> Steps:
+class NumberedRange(Struct, frozen=True):
+    """A range that may be a step.
+
+    Attributes
+    ----------
+    name, number : as `numbered` returns them
+    thread : number of its thread
+    start, end : its window, in ns
+    """
+
+    name: str
+    number: int
+    thread: int
+    start: int
+    end: int
+
+
+def step_region(name: str) -> Region:
+    """Return the region of all steps of a name."""
+    return Region(name, paradigm="user", role=STEP)
+
+
+def steps_of(ranges: Iterable[NumberedRange]) -> Steps:
     """Return the steps of a process from its annotated ranges.
 
     Of several kinds of numbered ranges, those of the profiler of PyTorch have priority, then the
     kind with the longest time.
     """
     kinds: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-    for name, thread, start, duration in zip(
-        ranges.name.tolist(), ranges.thread.tolist(), ranges.start.tolist(),
-        ranges.duration.tolist(), strict=True,
-    ):  # fmt: skip
-        step = numbered(names[name])
-        if step is not None:
-            kinds.setdefault((step[0], thread), []).append((start, start + duration, step[1]))
+    for each in ranges:
+        windows = kinds.setdefault((each.name, each.thread), [])
+        windows.append((each.start, each.end, each.number))
     if not kinds:
         nothing = np.empty(0, np.int64)
         return Steps("", -1, nothing, nothing, nothing)
@@ -96,11 +116,41 @@ def steps_of(ranges: Calls, names: Sequence[str]) -> Steps:
         return key[0] == "ProfilerStep", sum(end - start for start, end, _ in kinds[key])
 
     name, thread = max(kinds, key=priority)
-    windows = np.array(sorted(kinds[name, thread]), np.int64)
+    found = np.array(sorted(kinds[name, thread]), np.int64)
     # A step of another loop inside a step does not count.
-    outer = np.append(True, windows[1:, 0] >= np.maximum.accumulate(windows[:-1, 1]))
-    start, end, number = windows[outer].T
+    outer = np.append(True, found[1:, 0] >= np.maximum.accumulate(found[:-1, 1]))
+    start, end, number = found[outer].T
     return Steps(name, thread, number, start, end)
+
+
+def no_selected_step(path: Path, steps: Sequence[Steps]) -> InputError:
+    """Return the error about a file without a step that is selected."""
+    numbers = [number for each in steps for number in each.number.tolist()]
+    hint = "omit --steps; the trace has no steps"
+    if numbers:
+        hint = f"the trace has steps {min(numbers)} to {max(numbers)}"
+    return InputError(f"{path}: has no selected step", hint=hint)
+
+
+def slowest(steps: Sequence[Steps]) -> FloatArray:
+    """Return the time of each step on the process that takes longest, [k] in ns."""
+    spent: FloatArray = np.max([each.end - each.start for each in steps], axis=0).astype(float)
+    return spent
+
+
+def step_metadata(steps: Sequence[Steps]) -> dict[str, str]:
+    """Return what a run states of its steps; nothing if processes have different numbers of them.
+
+    The scatter is the standard deviation of the steps of the run around their own mean, relative to
+    it. Steps of a run may be correlated, and what they have in common differs between runs. So the
+    scatter between runs is no part of it, and it is no part of that of runs.
+    """
+    if len({len(each) for each in steps}) != 1 or not steps[0].name:
+        return {}
+    found, spent = {STEPS: str(len(steps[0]))}, slowest(steps)
+    if len(spent) > 1 and spent.mean() > 0:
+        found[STEP_SCATTER] = f"{float(np.std(spent) / np.mean(spent)):.6g}"
+    return found
 
 
 def note_steps(notices: Notices, steps: Sequence[Steps], selected: StepRange | None) -> None:
@@ -117,7 +167,7 @@ def note_steps(notices: Notices, steps: Sequence[Steps], selected: StepRange | N
         notices.note("CPM189", f"steps {selected}, {max(lengths)} in this run", max(lengths))
     if len(lengths) > 1 or not lengths or max(lengths) <= _FEWEST:
         return
-    spent = np.max([each.end - each.start for each in steps], axis=0).astype(np.float64)
+    spent = slowest(steps)
     slow = 0
     while len(spent) - slow > _FEWEST and spent[slow] > _SLOW * np.median(spent[slow + 1 :]):
         slow += 1
