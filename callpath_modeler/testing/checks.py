@@ -78,13 +78,13 @@ def check_tree(tree: CallTree) -> None:
     assert (tree.site != 0).all(), "lines are numbered from 1"
 
 
-def check_values(reduced: Reduced, rows: int) -> None:
-    """Check the shapes of the result of `reduce`."""
-    assert isinstance(reduced, Reduced)
-    assert reduced.exclusive.dtype == np.float64
-    assert reduced.exclusive.shape == (rows,)
-    assert isinstance(reduced.total, float)
-    assert isinstance(reduced.run_time, float)
+def check_values(reduced: Reduced, rows: int, case: str = "") -> None:
+    """Check the shapes of the result of `reduce`; messages name the `case`."""
+    assert isinstance(reduced, Reduced), case
+    assert reduced.exclusive.dtype == np.float64, case
+    assert reduced.exclusive.shape == (rows,), case
+    assert isinstance(reduced.total, float), case
+    assert isinstance(reduced.run_time, float), case
 
 
 def check_same(first: ProfileSource, second: ProfileSource) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
@@ -26,6 +27,7 @@ from callpath_modeler.readers.base import (
     LineSource,
     Match,
     PlacedSource,
+    ProfileSource,
     Reader,
     RunSource,
     ThreadSource,
@@ -65,7 +67,33 @@ Runs = Sequence[RunSource]
 _FIRST_BLOCK = 1 << 16
 _HEAD = 512
 """Length of the prefix that identifies every format, in bytes."""
+_STRANGE = (b"", b"hello\n", b"a,b\n1,2\n", b"{}", b"<html/>", bytes(range(256)) * 4)
 _HEAVY = ("pandas", "scipy", "networkx", "matplotlib", "pyarrow", "otf2", "pycubexr")
+
+
+@functools.cache
+def _imported_with(module: str) -> frozenset[str]:
+    """Return the names of all modules that a new process imports with `module`."""
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys, {module}\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    return frozenset(done.stdout.split())
+
+
+def _reductions_of(
+    runs: Runs, asked: Iterable[Reduction]
+) -> Iterator[tuple[ProfileSource, Reduction]]:
+    """Yield each run with each of these reductions that it supports."""
+    for run in runs:
+        for reduction in asked:
+            if reduction in reductions(run.source):
+                yield run.source, reduction
 
 
 class ReaderContract:
@@ -150,20 +178,8 @@ class ReaderContract:
             assert not any(sign in suffix for sign in "/*?"), "give a suffix, not a pattern"
 
     def test_finding_the_reader_imports_nothing_heavy(self) -> None:
-        code = (
-            f"import sys, {self.reader_class.__module__}\n"
-            f"print(*sorted(set({self.not_at_import!r}) & set(sys.modules)))"
-        )
-        path = os.pathsep.join(map(os.path.abspath, sys.path))
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert done.returncode == 0, done.stderr
-        assert not done.stdout.split(), "import them inside the function that needs them"
+        heavy = {*self.not_at_import} & _imported_with(self.reader_class.__module__)
+        assert not heavy, "import them inside the function that needs them"
 
     def test_the_reader_can_be_sent_to_another_process(self, reader: Reader) -> None:
         assert pickle.loads(pickle.dumps(reader)).name == reader.name  # noqa: S301 - ours
@@ -185,15 +201,11 @@ class ReaderContract:
             file.truncate(min(_FIRST_BLOCK, max(size // 2, min(size, _HEAD))))
         assert reader.match(copy) == reader.match(profile)
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"hello\n", b"a,b\n1,2\n", b"{}", b"<html/>", bytes(range(256)) * 4]
-    )
-    def test_a_strange_file_is_not_taken(
-        self, reader: Reader, tmp_path: Path, content: bytes
-    ) -> None:
+    def test_a_strange_file_is_not_taken(self, reader: Reader, tmp_path: Path) -> None:
         stranger = tmp_path / "notes.of-no-tool"
-        stranger.write_bytes(content)
-        assert reader.match(stranger) is Match.NO
+        for content in _STRANGE:
+            stranger.write_bytes(content)
+            assert reader.match(stranger) is Match.NO, content
 
     def test_an_empty_file_is_not_taken_whatever_its_name(
         self, reader: Reader, tmp_path: Path
@@ -356,21 +368,21 @@ class ReaderContract:
             exclusive = source.reduce(metric, Reduction.MEAN).exclusive
             np.testing.assert_allclose(exclusive[rows].sum(), value, rtol=CLOSE)
 
-    @pytest.mark.parametrize("reduction", list(Reduction))
-    def test_there_is_one_value_per_call_path(self, runs: Runs, reduction: Reduction) -> None:
-        for source in (run.source for run in runs if reduction in reductions(run.source)):
+    def test_there_is_one_value_per_call_path(self, runs: Runs) -> None:
+        for source, reduction in _reductions_of(runs, Reduction):
             for declared in readable(source):
+                case = f"{declared.metric.name}, {reduction.value}"
                 reduced = source.reduce(declared.metric.name, reduction)
-                check_values(reduced, len(source.call_tree))
+                check_values(reduced, len(source.call_tree), case)
                 if declared.metric.additive:
-                    assert not (reduced.exclusive < 0).any(), "negative costs must become zero"
+                    negative = (reduced.exclusive < 0).any()
+                    assert not negative, f"{case}: negative costs must become zero"
                 absent = declared.status is MetricStatus.ABSENT and declared.metric.additive
                 if absent and reduction is not Reduction.IMBALANCE:
-                    np.testing.assert_array_equal(reduced.exclusive, 0)
+                    np.testing.assert_array_equal(reduced.exclusive, 0, case)
 
-    @pytest.mark.parametrize("reduction", [Reduction.SUM, Reduction.MEAN])
-    def test_exclusive_values_add_up_to_the_total(self, runs: Runs, reduction: Reduction) -> None:
-        for source in (run.source for run in runs if reduction in reductions(run.source)):
+    def test_exclusive_values_add_up_to_the_total(self, runs: Runs) -> None:
+        for source, reduction in _reductions_of(runs, (Reduction.SUM, Reduction.MEAN)):
             read = {d: source.reduce(d.metric.name, reduction) for d in readable(source)}
             # A reader that discards values must report it.
             if any(finding.code in ALTERING for finding in source.findings()):
@@ -382,7 +394,8 @@ class ReaderContract:
                 folded = metric.is_time and several
                 if metric.additive and not folded:
                     parts = np.nansum(reduced.exclusive)
-                    np.testing.assert_allclose(parts, reduced.total, rtol=CLOSE)
+                    case = f"{metric.name}, {reduction.value}"
+                    np.testing.assert_allclose(parts, reduced.total, rtol=CLOSE, err_msg=case)
 
     def test_the_run_time_is_that_of_the_slowest_process(self, runs: Runs) -> None:
         for source in (run.source for run in runs):

@@ -47,9 +47,11 @@ RECORDS = [
 class TestSums(ReaderContract):
     reader_class = CaliperReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "small.cali"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "small.cali"
         path.write_text(cw.summed(problem_size=30))
         return path
 
@@ -67,8 +69,10 @@ class TestSums(ReaderContract):
 class TestRanks(ReaderContract):
     reader_class = CaliperReader
 
-    @pytest.fixture(params=["cali", "split", "records"])
-    def profile(self, request, tmp_path):
+    @pytest.fixture(scope="class", params=["cali", "split", "records"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
         paths = {
             ("main",): [1.0, 1.2],
             ("main", "solve"): [2.5, 3.5],
@@ -79,7 +83,7 @@ class TestRanks(ReaderContract):
             "split": lambda: json.dumps(SPLIT),
             "records": lambda: json.dumps(RECORDS),
         }[request.param]()
-        path = tmp_path / ("small.cali" if request.param == "cali" else "small.json")
+        path = folder / ("small.cali" if request.param == "cali" else "small.json")
         path.write_text(text)
         return path
 

@@ -15,9 +15,11 @@ class TestNsight(ReaderContract):
     reader_class = NsightReader
     not_at_import = (*ReaderContract.not_at_import, "sqlite3")
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        return nw.small().write(tmp_path / "run" / "small.sqlite")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return nw.small().write(folder / "run" / "small.sqlite")
 
     @pytest.fixture
     def known(self):
@@ -42,9 +44,10 @@ class TestNsightOfRanks(ReaderContract):
     reader_class = NsightReader
     damaged = 40
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        folder = tmp_path / "run.p2"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile") / "run.p2"
         for rank in range(2):
             report = nw.small(pid=100 + rank, factor=1 + rank)
             report.call("cudaMalloc_v3020", 700, 720, 50, 100 + rank, tid=7)
@@ -64,9 +67,11 @@ class TestNsightOfRanks(ReaderContract):
 class TestExtraProf(ReaderContract):
     reader_class = ExtraProfReader
 
-    @pytest.fixture(params=[1, 2])
-    def profile(self, request, tmp_path):
-        path = tmp_path / "run" / "profile.extra-prof.msgpack"
+    @pytest.fixture(scope="class", params=[1, 2])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "run" / "profile.extra-prof.msgpack"
         return ew.write(path, ew.small(threads=request.param))
 
     @pytest.fixture
@@ -88,9 +93,11 @@ class TestExtraProf(ReaderContract):
 class TestRocpd(ReaderContract):
     reader_class = RocpdReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        return rw.small(tmp_path / "run" / "solver_results.db")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return rw.small(folder / "run" / "solver_results.db")
 
     @pytest.fixture
     def known(self):
@@ -111,11 +118,13 @@ class TestRocpdOfProcesses(ReaderContract):
     reader_class = RocpdReader
     damaged = 40
 
-    @pytest.fixture
-    def profile(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
         for k, number in enumerate((4711, 4733)):
-            rw.small(tmp_path / "run.p2" / f"{number}_results.db", factor=1 + k)
-        return tmp_path / "run.p2"
+            rw.small(folder / "run.p2" / f"{number}_results.db", factor=1 + k)
+        return folder / "run.p2"
 
     @pytest.fixture
     def known(self):
@@ -125,9 +134,11 @@ class TestRocpdOfProcesses(ReaderContract):
 class TestNsysStats(ReaderContract):
     reader_class = NsysStatsReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        return ns.write(tmp_path / "run.p1")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return ns.write(folder / "run.p1")
 
     @pytest.fixture
     def known(self):
@@ -144,9 +155,11 @@ class TestNsysStats(ReaderContract):
 class TestOldNsysStats(ReaderContract):
     reader_class = NsysStatsReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "run" / "stats.csv"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "run" / "stats.csv"
         path.parent.mkdir()
         path.write_text(ns.OLD)
         return path
@@ -162,9 +175,11 @@ class TestOldNsysStats(ReaderContract):
 class TestRocprof(ReaderContract):
     reader_class = RocprofReader
 
-    @pytest.fixture(params=[("77",), ("77", "78")])
-    def profile(self, request, tmp_path):
-        return rf.write(tmp_path / "run", *request.param)
+    @pytest.fixture(scope="class", params=[("77",), ("77", "78")])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return rf.write(folder / "run", *request.param)
 
     @pytest.fixture
     def known(self):
@@ -183,9 +198,11 @@ class TestRocprof(ReaderContract):
 class TestOneRocprofTrace(ReaderContract):
     reader_class = RocprofReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "run" / "a_kernel_trace.csv"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "run" / "a_kernel_trace.csv"
         path.parent.mkdir()
         path.write_text(rf.TRACES["kernel_trace"])
         return path

@@ -18,14 +18,19 @@ CONTEXTS = [
 
 
 class _Database(ReaderContract):
-    @pytest.fixture(params=[Layout(), Layout(early=True, elide=False)], ids=["today", "early"])
-    def profile(self, request, tmp_path):
+    @pytest.fixture(
+        scope="class", params=[Layout(), Layout(early=True, elide=False)], ids=["today", "early"]
+    )
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+
         def costs(rank):
             seconds = np.array([0, 0.5, 0, 1.0, 0, 2.0]) * (rank + 1)
             return {"CPUTIME (sec)": seconds, "cycles": 1000 * seconds, "GKER (sec)": 0 * seconds}
 
         measured = [Measured({"NODE": 0, "RANK": r, "THREAD": 0}, costs(r)) for r in range(3)]
-        path = tmp_path / "hpctoolkit-app-database"
+        path = folder / "hpctoolkit-app-database"
         return write_database(path, CONTEXTS, measured, layout=request.param)
 
 

@@ -12,9 +12,11 @@ LAUNCH = "ProfilerStep/forward/aten::mm/cudaLaunchKernel"
 class TestKineto(ReaderContract):
     reader_class = KinetoReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        return kw.training(0, 1).write(tmp_path / "run" / "trace.json")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return kw.training(0, 1).write(folder / "run" / "trace.json")
 
     @pytest.fixture
     def known(self):
@@ -40,9 +42,11 @@ class TestKinetoOfRanks(ReaderContract):
     reader_class = KinetoReader
     damaged = 40
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        return kw.run(tmp_path / "run.p2")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        return kw.run(folder / "run.p2")
 
     @pytest.fixture
     def known(self):

@@ -20,8 +20,11 @@ class _Trace(ReaderContract):
 class TestTrace(_Trace):
     damaged = 100
 
-    @pytest.fixture
-    def profile(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+
         def events(rank):
             yield "program_begin", 100, "/opt/app", ()
             yield "enter", 200, "main"
@@ -32,7 +35,7 @@ class TestTrace(_Trace):
             yield "program_end", 1300, 0
 
         processes = [[Thread(list(events(rank)))] for rank in range(2)]
-        return write_trace(tmp_path / "trace", Trace(processes, resolution=1000))
+        return write_trace(folder / "trace", Trace(processes, resolution=1000))
 
     @pytest.fixture
     def known(self):
@@ -49,8 +52,11 @@ class TestTrace(_Trace):
 class TestTraceWithGpus(_Trace):
     damaged = 100
 
-    @pytest.fixture
-    def profile(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+
         def stream(*ticks):
             now = 100
             for each in ticks:
@@ -64,7 +70,7 @@ class TestTraceWithGpus(_Trace):
             (0, [Thread([*stream(70)], "GPU")]),
         ]
         trace = Trace([[Thread(host)]] * 2, resolution=1000, accelerators=groups)
-        return write_trace(tmp_path / "trace", trace)
+        return write_trace(folder / "trace", trace)
 
     @pytest.fixture
     def known(self):

@@ -11,8 +11,10 @@ from cpmodel_scorep import CubexReader
 class TestSmallCubex(ReaderContract):
     reader_class = CubexReader
 
-    @pytest.fixture(params=["raw", "zlib"])
-    def profile(self, request, tmp_path):
+    @pytest.fixture(scope="class", params=["raw", "zlib"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
         tree = cw.Tree([-1, 0, 1, 0], ["main", "solve", "MPI_Allreduce", "io"])
         seconds = np.array([[1.0, 2, 3], [4, 5, 6], [0, 1, 0.5], [9, 0, 0]])
         metrics = [
@@ -22,7 +24,7 @@ class TestSmallCubex(ReaderContract):
             cw.MetricToWrite("bytes_sent", 8 * seconds, dtype="UINT64", unit="bytes"),
         ]
         machine = cw.Machine([1, 1, 1])
-        return cw.write(tmp_path / "s.cubex", tree, metrics, machine, codec=request.param)
+        return cw.write(folder / "s.cubex", tree, metrics, machine, codec=request.param)
 
     @pytest.fixture
     def known(self):
@@ -39,8 +41,10 @@ class TestCubexWithGpus(ReaderContract):
     reader_class = CubexReader
     damaged = 100
 
-    @pytest.fixture
-    def profile(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
         tree = cw.Tree([-1, 0, 0, 2, 2], ["main", "MPI_Wait", "KERNELS", "gpu_a", "gpu_b"])
         machine = cw.Machine([1, 1], gpus=2, creators=["MPI Rank 1", "MPI Rank 0"])
         own = np.zeros((5, 6))
@@ -51,7 +55,7 @@ class TestCubexWithGpus(ReaderContract):
             cw.MetricToWrite("visits", np.ceil(own), dtype="UINT64"),
             cw.MetricToWrite("max_time", own, dtype="MAXDOUBLE", unit="sec"),
         ]
-        return cw.write(tmp_path / "s.cubex", tree, metrics, machine)
+        return cw.write(folder / "s.cubex", tree, metrics, machine)
 
     @pytest.fixture
     def known(self):

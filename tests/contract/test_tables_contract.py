@@ -23,9 +23,11 @@ from cpmodel_tables import (
 class TestTables(ReaderContract):
     reader_class = TableReader
 
-    @pytest.fixture(params=["csv", "jsonl"])
-    def profile(self, request, tmp_path):
-        path = tmp_path / f"small.{request.param}"
+    @pytest.fixture(scope="class", params=["csv", "jsonl"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / f"small.{request.param}"
         path.write_text({"csv": tf.CSV, "jsonl": tf.JSON_LINES}[request.param])
         return path
 
@@ -37,12 +39,14 @@ class TestTables(ReaderContract):
 class TestExtrap(ReaderContract):
     reader_class = ExtrapReader
 
-    @pytest.fixture(params=["txt", "json", "extra-p"])
-    def profile(self, request, tmp_path):
-        text = tmp_path / "text" / "small.txt"
+    @pytest.fixture(scope="class", params=["txt", "json", "extra-p"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        text = folder / "text" / "small.txt"
         text.parent.mkdir()
         text.write_text(tf.EXTRAP_TEXT)
-        path = tmp_path / f"small.{request.param}"
+        path = folder / f"small.{request.param}"
         content = for_extrap(loading.load([text]), path)
         path.write_bytes(content if isinstance(content, bytes) else "".join(content).encode())
         return path
@@ -55,9 +59,11 @@ class TestExtrap(ReaderContract):
 class TestFolded(ReaderContract):
     reader_class = FoldedReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "small.folded"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "small.folded"
         path.write_text(tf.FOLDED)
         return path
 
@@ -69,9 +75,11 @@ class TestFolded(ReaderContract):
 class TestHatchet(ReaderContract):
     reader_class = HatchetReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "small.json"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "small.json"
         path.write_text(tf.HATCHET)
         return path
 
@@ -83,9 +91,11 @@ class TestHatchet(ReaderContract):
 class TestWorkflows(ReaderContract):
     reader_class = WorkflowReader
 
-    @pytest.fixture(params=["log", "json", "dat"])
-    def profile(self, request, tmp_path):
-        path = tmp_path / f"small.{request.param}"
+    @pytest.fixture(scope="class", params=["log", "json", "dat"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / f"small.{request.param}"
         rows = [(p, 2.5) for p in (4, 8)]
         content = {
             "log": wf.perflog([wf.log_line(p, p, time=2.5) for p in (4, 8)]),
@@ -104,9 +114,11 @@ class TestWorkflows(ReaderContract):
 class TestLogs(ReaderContract):
     reader_class = LogReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
-        path = tmp_path / "log.lammps"
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / "log.lammps"
         path.write_text(program_logs.PROGRAMS["LAMMPS"].log(2))
         return path
 
@@ -118,9 +130,11 @@ class TestLogs(ReaderContract):
 class TestProfilers(ReaderContract):
     reader_class = ProfilerReader
 
-    @pytest.fixture(params=["threads.speedscope.json", "session.json", "cpu.pb.gz"])
-    def profile(self, request, tmp_path):
-        path = tmp_path / request.param
+    @pytest.fixture(scope="class", params=["threads.speedscope.json", "session.json", "cpu.pb.gz"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        path = folder / request.param
         path.write_bytes(profiler_files.FILES[request.param])
         return path
 

@@ -30,12 +30,14 @@ def operations(timers):
 class TestCallPaths(ReaderContract):
     reader_class = TauReader
 
-    @pytest.fixture(params=["files", "metrics", "packed"])
-    def profile(self, request, tmp_path):
-        directory = tmp_path / "run.p2"
+    @pytest.fixture(scope="class", params=["files", "metrics", "packed"])
+    @classmethod
+    def profile(cls, request, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
+        directory = folder / "run.p2"
         counted = {at: operations(timers) for at, timers in THREADS.items()}
         if request.param == "packed":
-            path = tmp_path / "small.ppk"
+            path = folder / "small.ppk"
             both = {at: {"TIME": t, "PAPI_FP_OPS": counted[at]} for at, t in THREADS.items()}
             path.write_bytes(tw.packed(both))
             return path
@@ -59,10 +61,12 @@ class TestCallPaths(ReaderContract):
 class TestFlat(ReaderContract):
     reader_class = TauReader
 
-    @pytest.fixture
-    def profile(self, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def profile(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("profile")
         timers = [t for t in THREADS[0, 0, 0] if "=>" not in t[0]]
-        return tw.write(tmp_path / "run.p1", {(0, 0, 0): timers})
+        return tw.write(folder / "run.p1", {(0, 0, 0): timers})
 
     @pytest.fixture
     def known(self):
