@@ -14,6 +14,7 @@ import pytest
 from callpath_modeler.analysis.uncertain import at_most, limited, marks_of_trust
 from callpath_modeler.arrays import FloatArray, Int8Array
 from callpath_modeler.modeling import FitStatus, Models, Prediction, SearchSpace, fit
+from cells import cells
 
 Law = Callable[[FloatArray], FloatArray]
 
@@ -85,13 +86,12 @@ def share_of(models: Models, growth: str) -> float:
     return float(np.mean([models.growth(row).text() == growth for row in range(len(models))]))
 
 
-@pytest.mark.parametrize("repetitions", [1, 5])
-@pytest.mark.parametrize(
+@cells("repetitions", [1, 5])
+@cells(
     ("points", "laws"),
     [(SWEEP_P1, SWEEP), (SWEEP_P2, SWEEP), (MILC_P, MILC), (HOMME_P5, HOMME)],
-    ids=["Sweep3D P1", "Sweep3D P2", "MILC P3", "HOMME P5"],
 )
-@pytest.mark.parametrize(("noise", "least"), [("uniform", 0.95), ("gaussian", 0.9)])
+@cells(("noise", "least"), [("uniform", 0.95), ("gaussian", 0.9)])
 def test_the_growth_of_every_published_kernel_is_found(
     points: FloatArray,
     laws: dict[str, tuple[Law, str]],
@@ -107,13 +107,12 @@ def test_the_growth_of_every_published_kernel_is_found(
     assert not missed
 
 
-@pytest.mark.parametrize("repetitions", [1, 5])
-@pytest.mark.parametrize(
+@cells("repetitions", [1, 5])
+@cells(
     ("points", "laws"),
     [(SWEEP_P1, SWEEP), (SWEEP_P2, SWEEP), (MILC_P, MILC), (HOMME_P5, HOMME)],
-    ids=["Sweep3D P1", "Sweep3D P2", "MILC P3", "HOMME P5"],
 )
-@pytest.mark.parametrize(("noise", "least"), [("uniform", 0.95), ("gaussian", 0.8)])
+@cells(("noise", "least"), [("uniform", 0.95), ("gaussian", 0.8)])
 def test_a_mixture_finds_the_published_growth_and_holds_the_value_beyond(
     points: FloatArray,
     laws: dict[str, tuple[Law, str]],
@@ -223,7 +222,7 @@ def test_squares_that_many_scales_show_keep_their_marks(noise: float, least: flo
     assert np.mean([marked(models, HOMME_TARGET)[0] for models in programs]) >= least
 
 
-@pytest.mark.parametrize(
+@cells(
     ("law", "growth", "space"),
     [
         (lambda v: 72 * v**0.75, "O(V^(3/4))", FINER),
@@ -234,9 +233,8 @@ def test_squares_that_many_scales_show_keep_their_marks(noise: float, least: flo
         (constant(2.31e3), "O(1)", FINER),
         (constant(1.27e5), "O(1)", FINER),
     ],
-    ids=["bytes", "lnglinks", "fatlinks", "congrad", "congrad calls", "calls", "force calls"],
 )
-@pytest.mark.parametrize("repetitions", [1, 5])
+@cells("repetitions", [1, 5])
 def test_milc_in_grid_points_per_process_with_the_published_exponents(
     law: Law, growth: str, space: SearchSpace, repetitions: int
 ) -> None:
@@ -273,8 +271,8 @@ EXACT_LAWS: dict[str, tuple[FloatArray, Law, str]] = {
 }
 
 
-@pytest.mark.parametrize("repetitions", [1, 3])
-@pytest.mark.parametrize("name", EXACT_LAWS)
+@cells("repetitions", [1, 3])
+@cells("name", EXACT_LAWS)
 def test_exact_counts_come_out_exactly(name: str, repetitions: int) -> None:
     points, law, growth = EXACT_LAWS[name]
     models = fit(points, np.repeat(law(points)[None, :, None], repetitions, axis=2))
@@ -311,8 +309,8 @@ def test_saturating_halo_visits_are_not_claimed_to_follow_a_model() -> None:
         assert band.low[0, 0] <= truth <= band.high[0, 0]
 
 
-@pytest.mark.parametrize("repetitions", [1, 5])
-@pytest.mark.parametrize("sd", [0.01, 0.05, 0.1, 0.2])
+@cells("repetitions", [1, 5])
+@cells("sd", [0.01, 0.05, 0.1, 0.2])
 def test_constants_are_not_said_to_grow(sd: float, repetitions: int) -> None:
     random = np.random.default_rng(7)
     points = 2.0 ** np.arange(3, 8)

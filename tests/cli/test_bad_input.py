@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import cube_writer as cw
+from cells import cells
 
 RANK = ("--target", "64")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("make", "words"),
     [
         (lambda path: path.write_text("hello\n"), "not a Cube profile"),
@@ -25,7 +26,6 @@ RANK = ("--target", "64")
         (os.mkfifo, "neither a file nor a directory"),
         (lambda path: path.parent, "no such file"),
     ],
-    ids=["text", "empty", "noise", "directory", "dangling", "pipe", "missing"],
 )
 def test_what_is_no_profile_is_an_input_error(run, tmp_path, make, words):
     path = tmp_path / "odd name.cubex"
@@ -185,7 +185,7 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
     assert "CPM122" in outcome.err
 
 
-@pytest.mark.parametrize(
+@cells(
     ("arguments", "words"),
     [
         (["--target", "0"], "not positive"),
@@ -270,7 +270,7 @@ def test_conditions_that_leave_no_run_are_a_data_error(run, stored):
     run("rank", stored, *RANK, "--where", "p<27").fails(4, "too few")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("arguments", "words"),
     [
         (["rnak"], "did you mean 'rank'"),

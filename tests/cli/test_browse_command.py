@@ -21,6 +21,7 @@ from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.studies.pipeline import FitOptions
 from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.session import Session
+from cells import cells
 
 
 def test_without_a_terminal_the_command_that_prints_the_same_is_named(run, stored):
@@ -64,10 +65,10 @@ def check_rows(rows, session):
         assert [row[name] for row in rows] == [str(cell) for cell in ours[name]]
     own, whole = session.forecast.of_outline(session.outline)
     for name, values in (("exclusive", own), ("inclusive", whole)):
-        for column, cells in (("value_at_target", values.value), ("high", values.high)):
+        for column, numbers in (("value_at_target", values.value), ("high", values.high)):
             shown = [row[f"{column}_{name}[s]"] for row in rows]
             assert [float(cell or "nan") for cell in shown] == pytest.approx(
-                cells.tolist(), rel=1e-12, nan_ok=True
+                numbers.tolist(), rel=1e-12, nan_ok=True
             )
 
 
@@ -125,7 +126,7 @@ def test_targets_are_read_as_on_the_command_line(surroundings, session):
             surroundings.target_of(wrong, fitted)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("options", "said"),
     [
         (("--zoom", "main/nothing"), "the top-down view has no 'nothing' at this position"),

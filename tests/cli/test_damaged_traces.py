@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cells import cells
 from communication import exchange, head_to_head, traced
 from trace_writer import Comm, Thread, Trace, write_trace
 
@@ -75,7 +76,7 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@cells("damage", DAMAGES.values())
 def test_a_damaged_trace_ends_in_one_line(run, line, tmp_path, damage):
     folder, output = tmp_path / "copy", tmp_path / "app.c"
     shutil.copytree(line.parent, folder)
@@ -162,7 +163,7 @@ UNFITTING = {
 }
 
 
-@pytest.mark.parametrize(("threads", "status"), UNFITTING.values(), ids=UNFITTING)
+@cells(("threads", "status"), UNFITTING.values())
 def test_an_unfitting_trace_ends_in_one_line(run, tmp_path, threads, status):
     path = write_trace(tmp_path / "trace", Trace([[thread] for thread in threads]))
     output = tmp_path / "app.c"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.errors import LONGEST
+from cells import cells
 
 RANK = ["--target", "64"]
 SHORT, LONG, LONGER = "9" * 400, "9" * 5000, "9" * 50_000
 
 
-@pytest.mark.parametrize(
+@cells(
     "arguments",
     [
         ["--target", LONG],
@@ -34,7 +35,6 @@ SHORT, LONG, LONGER = "9" * 400, "9" * 5000, "9" * 50_000
         [*RANK, "--parameter", LONGER],
         [*RANK, "--columns", LONGER, "-f", "csv"],
     ],
-    ids=lambda arguments: " ".join(each[:12] for each in arguments[-2:]),
 )
 def test_an_option_of_thousands_of_digits_is_refused_in_short(run, stored, arguments):
     done = run("rank", stored, *arguments)
@@ -42,7 +42,7 @@ def test_an_option_of_thousands_of_digits_is_refused_in_short(run, stored, argum
     assert all(len(line) <= LONGEST + 20 for line in done.complaint.splitlines())
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         f"confidence = {SHORT}",
@@ -62,7 +62,6 @@ def test_an_option_of_thousands_of_digits_is_refused_in_short(run, stored, argum
         f"a = {'[' * 20_000}",
         f'"{LONG}" = 1',
     ],
-    ids=lambda text: text[:24],
 )
 def test_a_file_of_expectations_with_endless_numbers_is_refused_in_short(
     run, stored, tmp_path, text
@@ -85,10 +84,9 @@ def test_a_configuration_with_endless_numbers_is_refused_in_short(run, stored, t
     assert all(len(line) <= LONGEST + 20 for line in done.complaint.splitlines())
 
 
-@pytest.mark.parametrize(
+@cells(
     "pattern", ["{a}{b}", "{a}1{b}", "x{a}.{b}.{c}".replace("x", "{d}e{e}") * 3, "{p}" * 5000,
                 ".".join(f"{{{chr(97 + k)}}}" for k in range(13)), LONGER],
-    ids=lambda pattern: pattern[:20],
 )  # fmt: skip
 def test_a_pattern_of_names_whose_numbers_have_no_end_is_refused(run, tmp_path, pattern):
     path = tmp_path / f"{'1.' * 100}x.csv"

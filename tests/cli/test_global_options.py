@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-import pytest
 
 from callpath_modeler.cli.group import cpmodel, with_global_options_first
 from callpath_modeler.cli.settings import commands_of
+from cells import cells
 
 
 def moved(line):
@@ -14,7 +14,7 @@ def moved(line):
     return " ".join(with_global_options_first(context, line.split()))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("given", "read"),
     [
         ("rank runs --target 64", "rank runs --target 64"),
@@ -45,7 +45,7 @@ def test_one_command_has_an_option_of_the_group_itself():
     assert both == {("info", "--config")}
 
 
-@pytest.mark.parametrize(
+@cells(
     ("line", "error"),
     [
         ("rank runs --color", "Option '--color' requires an argument."),

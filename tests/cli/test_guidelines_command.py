@@ -12,6 +12,7 @@ import pytest
 
 import benchmark_output
 import configured
+from cells import cells
 from collectives import PROCESSES, by_size, latencies, rows
 from tuned_library import campaign, slow_allreduce, with_the_rule
 
@@ -178,7 +179,7 @@ def test_the_status_is_1_only_if_asked_for(run, bench, quiet):
     assert run(*future, "predicted", "--target", "4096").status == 1
 
 
-@pytest.mark.parametrize(
+@cells(
     ("words", "status", "said"),
     [
         (("nowhere.csv",), 3, "nowhere.csv"),

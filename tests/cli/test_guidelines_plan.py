@@ -14,6 +14,7 @@ import sys
 import pytest
 
 import benchmark_output as bench
+from cells import cells
 from cpmodel_guidelines.suites.files import benchmark_files
 from cpmodel_guidelines.suites.pgmpi import configured_processes, read_catalogue
 
@@ -232,7 +233,7 @@ def test_a_plan_is_replaced_only_on_request_and_never_with_results(run, tmp_path
     run("guidelines", "plan", "-o", other, *MACHINE, "--force").fails(6, "in the way")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("words", "said"),
     [
         (("--budget", "much"), "--budget"),

@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 
+from cells import cells
 from rule_readers import (
     Row,
     at_in_open_mpi_4,
@@ -158,7 +159,7 @@ def table_of(path, library):
     return path
 
 
-@pytest.mark.parametrize("library", ["a # 7", "x\x1b[31m 9 9", "µ \u202e 3", "b" * 300, "0x10 5"])
+@cells("library", ["a # 7", "x\x1b[31m 9 9", "µ \u202e 3", "b" * 300, "0x10 5"])
 def test_hostile_names_of_libraries_stay_in_comments(run, tmp_path, library):
     path = table_of(tmp_path / "bench.csv", library)
     old = open_mpi_4(run("guidelines", "tune", path, "-f", "openmpi").out)

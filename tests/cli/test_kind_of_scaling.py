@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from cells import cells
 from command_line import clean, run  # noqa: F401
 
 SCALES = (2, 4, 8, 16, 32, 64)
@@ -72,8 +73,8 @@ def test_counts_tell_the_kind_to_commands_that_do_not_read_them(run, tmp_path): 
         )
 
 
-@pytest.mark.parametrize("workers", ["p", "cores", "Nodes", "GPUs", "x", "number of things"])
-@pytest.mark.parametrize("kind", ["weak", "strong"])
+@cells("workers", ["p", "cores", "Nodes", "GPUs", "x", "number of things"])
+@cells("kind", ["weak", "strong"])
 def test_every_number_obeys_the_option(run, tmp_path, workers, kind):  # noqa: F811
     path = write(tmp_path, lambda _: 8.0, workers)
     told = ["--scaling", kind]

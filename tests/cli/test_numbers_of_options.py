@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-import pytest
+from cells import cells
 
 NO_NUMBERS = ["1_000", "1" * 5000, "٣٢"]
 
 
-@pytest.mark.parametrize("option", ["--terms", "--top"])
-@pytest.mark.parametrize("text", NO_NUMBERS)
+@cells("option", ["--terms", "--top"])
+@cells("text", NO_NUMBERS)
 def test_an_option_with_such_a_number_is_refused(run, tmp_path, option, text):
     rows = [{"callpath": "main", "p": p, "time": 1.0 + p} for p in (2, 4, 8, 16, 32)]
     path = tmp_path / "a.json"

@@ -15,6 +15,7 @@ import cube_writer as cw
 import hpctoolkit_files
 import tau_writer
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
+from cells import cells
 from communication import traced, uneven
 
 SCALES = (4, 64)
@@ -110,8 +111,8 @@ def no_empty_words(text):
         assert word not in text, text
 
 
-@pytest.mark.parametrize("write", FORMATS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("count", [1, 2])
+@cells("write", FORMATS)
+@cells("count", [1, 2])
 def test_every_format_is_viewed_at_one_and_at_two_scales(run, tmp_path, write, count):
     runs = tmp_path / "runs"
     sources = [write(runs, p, LBMHD) for p in SCALES[:count]]
@@ -146,8 +147,8 @@ def test_every_format_is_viewed_at_one_and_at_two_scales(run, tmp_path, write, c
     assert flame.out.startswith("<?xml")
 
 
-@pytest.mark.parametrize("write", [cubex, hpctoolkit4, tau], ids=lambda write: write.__name__)
-@pytest.mark.parametrize(
+@cells("write", [cubex, hpctoolkit4, tau])
+@cells(
     ("costs", "scaling", "inclusive", "exclusive"),
     [
         (LBMHD, "strong", {"mhd": 0.53, "caf_allsum_dp": 0.17, "decomp": 0.14}, {"mhd": 0.22}),

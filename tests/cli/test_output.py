@@ -18,6 +18,7 @@ import pytest
 from callpath_modeler import modeling
 from callpath_modeler.cli.group import LazyGroup, cpmodel
 from callpath_modeler.report.layout import wrap
+from cells import cells
 
 RANK = ("--target", "262144")
 COLUMNS = (
@@ -215,8 +216,8 @@ def test_columns_rows_and_header_can_be_chosen(run, stored):
     assert [line[1] for line in lines] == ["1", "2"]
 
 
-@pytest.mark.parametrize("by", ["value", "growth", "loss", "share"])
-@pytest.mark.parametrize("target", ["64", "inf"])
+@cells("by", ["value", "growth", "loss", "share"])
+@cells("target", ["64", "inf"])
 def test_every_order_works_at_a_target_and_at_infinity(run, stored, by, target):
     table = rows(run("rank", stored, "--target", target, "--by", by, "-f", "csv").out)
     ranked = [int(row["rank"]) for row in table if row["rank"]]

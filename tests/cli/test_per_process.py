@@ -16,6 +16,7 @@ import caliper_writer
 import configured
 import cube_writer as cw
 from callpath_modeler.cli.browse import browser_services
+from cells import cells
 
 NAMES = ["main", "solve", "MPI_Wait", "other", "solve"]
 TREE = cw.Tree([-1, 0, 1, 0, 3], NAMES)
@@ -258,7 +259,7 @@ def test_a_topology_is_a_grid_of_all_processes(run, tmp_path):
     assert out[at + 1 : at + 5] == ["  55555555", "  55555555", "  55995555", "  55555555"]
 
 
-@pytest.mark.parametrize(
+@cells(
     "content",
     [
         '<dim size="4"/><dim size="4"/>',

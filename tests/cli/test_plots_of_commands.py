@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from cells import cells
+
 pytest.importorskip("matplotlib", reason="plots need matplotlib: the extra [plot]")
 
 CALL_PATH = "**/TimeIncrement/MPI_Allreduce"
@@ -22,8 +24,8 @@ def words(name, source):
     return [command, source, *others]
 
 
-@pytest.mark.parametrize("form", BEGINNINGS)
-@pytest.mark.parametrize("name", COMMANDS)
+@cells("form", BEGINNINGS)
+@cells("name", COMMANDS)
 def test_an_answer_is_drawn_as_well(run, lulesh, stored, tmp_path, name, form):
     source = lulesh if name == "excess" else stored
     path = tmp_path / f"fig.{form}"
@@ -119,7 +121,7 @@ def test_folded_stacks_are_for_flame_graphs_as_well(run, lulesh):
     assert asked[0].out == asked[1].out
 
 
-@pytest.mark.parametrize(
+@cells(
     ("options", "words"),
     [
         (["--what", "flame", "-f", "csv"], ["no flame graph in csv", "svg, folded, speedscope"]),

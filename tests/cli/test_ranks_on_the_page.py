@@ -17,6 +17,7 @@ from callpath_modeler.report.page.cards import BARS, processes_part
 from callpath_modeler.studies import process_profile as reading
 from callpath_modeler.studies.loading import load
 from callpath_modeler.studies.process_profile import ProcessProfile, process_profiles
+from cells import cells
 
 NAMES = ["main", "solve", "MPI_Wait", "other", "solve"]
 TREE = cw.Tree([-1, 0, 1, 0, 3], NAMES)
@@ -152,7 +153,7 @@ def many(count):
     return ProcessProfile(None, np.array([0]), False, each.metric, {"p": count}, (0,), (each,), {})
 
 
-@pytest.mark.parametrize("count", [2, 199, 200, 201, 100_000, 1_000_003])
+@cells("count", [2, 199, 200, 201, 100_000, 1_000_003])
 def test_the_size_does_not_grow_with_the_number_of_processes(count):
     profile = many(count)
     part = processes_part(profile, key="x")

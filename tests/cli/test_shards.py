@@ -11,6 +11,7 @@ import pytest
 from callpath_modeler import shards
 from callpath_modeler.errors import InputError
 from callpath_modeler.studies import loading
+from cells import cells
 from fuzz.forms import HEAD, checked
 from two_stores import check_same_stores
 
@@ -89,7 +90,7 @@ def test_a_shard_is_not_an_experiment(run, samples, written):
     run("rank", file, "--target", "64").fails(2, "one shard of an experiment", "cpmodel merge")
 
 
-@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/", "1/9999999", "-1/2", ""])
+@cells("text", ["0/3", "4/3", "3", "a/b", "1/", "1/9999999", "-1/2", ""])
 def test_nonsense_is_a_usage_error(run, samples, tmp_path, text):
     done = run("fit", samples / "stencil", "--shard", text, "-o", tmp_path / "x")
     done.fails(2, "is not K/N", "3/64")

@@ -14,6 +14,7 @@ import pytest
 import program_logs
 import table_files
 import working
+from cells import cells
 
 TABLE = "ranks,size,time\n64,1000000,12.3\n128,1000000,6.4\n256,1000000,3.6\n"
 
@@ -29,7 +30,7 @@ def run(*words, given, **options):
     )
 
 
-@pytest.mark.parametrize(
+@cells(
     ("content", "program"),
     [
         (TABLE.encode(), "p"),
@@ -39,7 +40,6 @@ def run(*words, given, **options):
         (program_logs.PROGRAMS["NPB"].log(4).encode(), "CG"),
         (b'[{"p": 4, "time": 2}, {"p": 8, "time": 1}]', "p"),
     ],
-    ids=["csv", "mark", "packed", "lines", "log", "json"],
 )
 def test_each_format_is_read_from_standard_input(tmp_path, content, program):
     done = run("info", "-", given=content, env={**os.environ, "TMPDIR": str(tmp_path)})

@@ -13,6 +13,7 @@ import pytest
 
 import case_series as cs
 import workflow_files as wf
+from cells import cells
 
 SIZES = cs.SIZES[:3]
 SCALES = cs.SCALES[:5]
@@ -127,7 +128,7 @@ def test_info_has_one_line_for_each_case_without_models(run, series):
     assert "case" in rows_of(run("info", path, "-f", "csv"))[0]
 
 
-@pytest.mark.parametrize(
+@cells(
     "command",
     [
         ("views", "--target", "128"),
@@ -140,7 +141,6 @@ def test_info_has_one_line_for_each_case_without_models(run, series):
         ("baseline",),
         ("diff", "{path}", "--target", "128"),
     ],
-    ids=lambda command: command[0],
 )
 def test_other_commands_need_one_case_and_say_how_to_choose_it(run, tmp_path, command):
     path = WRITERS["names"](tmp_path / "runs", cs.few())

@@ -90,7 +90,7 @@ def test_a_specification_is_written_as_its_trace_is(run, line, specification, na
     assert all(of_trace.values())
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@cells("name", FORMATS)
 def test_programs_of_one_rank_are_written(run, name, tmp_path):
     def alone(rank):
         for step in range(5):
@@ -103,7 +103,7 @@ def test_programs_of_one_rank_are_written(run, name, tmp_path):
     assert files
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if load(name).is_program])
+@cells("name", [name for name in FORMATS if load(name).is_program])
 def test_formats_that_run_need_permission_for_programs_that_hang(run, name, tmp_path):
     path = traced(tmp_path / "trace", 2, head_to_head)
     refused, files = written(run, path, name, tmp_path)
@@ -250,7 +250,7 @@ def step(told, kind):
     return next(node for node in told["body"] if node.get("shape") in shapes)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@cells("damage", DAMAGES)
 def test_damaged_specifications_are_one_error(run, damage, tmp_path):
     def program(rank):
         rank.collective("barrier", 0, 0)

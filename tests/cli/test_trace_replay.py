@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from cells import cells
 from communication import exchange, head_to_head, traced
 
 PLATFORM = """\
@@ -130,7 +131,7 @@ def test_what_if_changes_the_program(run, line):
     assert "the run of the trace" not in done.out
 
 
-@pytest.mark.parametrize(
+@cells(
     ("option", "value", "words"),
     [
         ("--scale-compute", "-1", "-1"),
@@ -160,7 +161,7 @@ def test_options_without_effect_are_refused(run, line):
     run("trace", "replay", line, "--selector", "mpich").fails(2, "--smpi")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("old", "new", "words"),
     [
         ('"1.5 us"', "nan", "latency"),

@@ -11,6 +11,7 @@ import pytest
 import cube_writer as cw
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.testing.hpctoolkit import Kind, Measured, Scope, write_database
+from cells import cells
 
 PARENTS = [-1, 0, 1, 1, 3, 1]
 NAMES = ["app", "main", "setup", "solve<double>(int)", "MPI_Allreduce", "f(A/B*)"]
@@ -74,8 +75,8 @@ def numbers(out):
     return table
 
 
-@pytest.mark.parametrize("locations", ["max", "mean", "sum"])
-@pytest.mark.parametrize(
+@cells("locations", ["max", "mean", "sum"])
+@cells(
     "command",
     [
         ["rank", "--target", "1024", "-f", "csv"],
@@ -83,7 +84,6 @@ def numbers(out):
         ["export", "--what", "values", "-f", "csv"],
         ["excess", "-f", "csv"],
     ],
-    ids=" ".join,
 )
 def test_the_same_numbers_give_the_same_tables(run, both, command, locations):
     told = [run(command[0], folder, *command[1:], "--locations", locations) for folder in both]

@@ -31,6 +31,7 @@ from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import Sort, ViewRequest
 from callpath_modeler.studies import loading
 from callpath_modeler.studies.study import Study
+from cells import cells
 
 INTERRUPTIBLE = """
 import signal
@@ -103,7 +104,7 @@ def test_the_page_has_the_answer_and_the_view_of_the_terminal(server):
     assert "sum check: the lines add up to the sum" in text
 
 
-@pytest.mark.parametrize(
+@cells(
     "query",
     [
         {},
@@ -168,7 +169,7 @@ def test_what_was_asked_is_in_the_controls_again(server):
         assert field in text
 
 
-@pytest.mark.parametrize(
+@cells(
     ("query", "said"),
     [
         ({"target": "many"}, "many"),
@@ -215,7 +216,7 @@ def test_only_the_address_with_the_token_has_a_page(server):
     )
 
 
-@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "X<b>"])
+@cells("method", ["POST", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "X<b>"])
 def test_only_get_is_answered(server, method):
     answer, text = asked(server.url, method)
     assert answer.status == 501

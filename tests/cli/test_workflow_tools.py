@@ -8,6 +8,7 @@ import io
 import pytest
 
 import workflow_files as wf
+from cells import cells
 
 ROWS = [(p, wf.solve_time(p), 100 * p) for p in wf.SCALES]
 TITLES = ["tasks", "solve_time[s]", "bw[MB/s]"]
@@ -27,7 +28,7 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILES)
+@cells("name", FILES)
 def test_a_ranking_has_the_value_at_the_target(run, tmp_path, name):
     content, callpath, rate = FILES[name]
     folder = tmp_path / "x"
@@ -54,7 +55,7 @@ def test_a_report_of_two_tests_has_a_line_for_each(run, tmp_path):
     run("views", tmp_path, "--target", 64).fails(2, "Stream, Solver", "--case")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "content"),
     [
         ("frame.pkl", b"\x80\x04N."),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cube_writer as cw
+from cells import cells
 from fuzz.bombs import MIB, archive, dense_archive, packed
 from fuzz.judge import MEMORY
 
@@ -133,7 +134,7 @@ def outcomes(tmp_path_factory):
     return {Path(each["path"]).name: each for each in told}
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@cells("name", BOMBS)
 def test_a_bomb_is_refused_before_it_is_unpacked_and_with_little_memory(outcomes, name):
     found = outcomes[name]
     size = Path(found["path"]).stat().st_size

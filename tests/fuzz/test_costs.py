@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from callpath_modeler.errors import InputError
+from cells import cells
 from fuzz import judge
 from fuzz.cost import LARGEST, Cost, _Search, measure
 from fuzz.forms import History, Single
@@ -179,7 +180,7 @@ def test_the_search_keeps_the_inputs_whose_costs_grow(tmp_path):
     assert costliest.count(b"\n") > seed.count(b"\n")
 
 
-@pytest.mark.parametrize("name", ["tables-json", "tables-csv", "history", "trace-replay", "store"])
+@cells("name", ["tables-json", "tables-csv", "history", "trace-replay", "store"])
 def test_grown_inputs_are_no_larger_than_asked_and_the_same_each_time(name):
     target = TARGETS[name]
     seed = target.seeds()[0]

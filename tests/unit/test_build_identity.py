@@ -6,6 +6,7 @@ import pytest
 
 from callpath_modeler.support import atomic
 from callpath_modeler.support.atomic import same_build
+from cells import cells
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_other_files_and_the_commit_do_not_change_the_build(package, monkeypatch
     assert same_build(before, after)
 
 
-@pytest.mark.parametrize("kind", ["branch", "packed", "detached", "worktree", "none", "hostile"])
+@cells("kind", ["branch", "packed", "detached", "worktree", "none", "hostile"])
 def test_the_commit_of_a_checkout_is_read_without_git(tmp_path, kind):
     commit = "89abcdef01" * 4
     home = tmp_path / ".git"

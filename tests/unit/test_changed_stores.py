@@ -12,6 +12,7 @@ import pytest
 
 from callpath_modeler import store
 from callpath_modeler.errors import InputError
+from cells import cells
 from mutated_stores import OTHER, REFUSED, SAME, answers, bases, run
 from store_mutations import HEADER, Stored
 
@@ -64,7 +65,7 @@ def of_settings(name, value):
 SETTINGS = "the settings are not those of the models"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("change", "words"),
     [
         (of_header("runs", value=[]), "there are no runs"),
@@ -193,7 +194,7 @@ def test_the_rows_that_a_large_store_shows_are_checked(made, tmp_path, monkeypat
         store.verify(path)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("change", "reason"),
     [
         (times("models-0-weight", 0.9), UNEQUAL),

@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import click
-import pytest
 
 from build_site import contents, relinked
 from callpath_modeler.cli.group import cpmodel
+from cells import cells
 from command_tree import ROOT, command_texts
 from man_pages import FOLDER, escaped, man_page, man_pages
 
@@ -41,7 +41,7 @@ print(len(command_texts()))
     assert done.stdout == f"{len(TEXTS)}\n", done.stderr
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "source"),
     [
         ("--top", "\\-\\-top"),
@@ -60,7 +60,7 @@ def test_a_paragraph_of_commands_keeps_its_lines():
     assert len(shown.split("\n")) == 3
 
 
-@pytest.mark.parametrize(
+@cells(
     ("page", "link", "relative"),
     [
         ("docs/how-to/compare.md", "../reference/output.md#trust", "../reference/output.md#trust"),

@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler import errors
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     ("kind", "status"),
     [
         (errors.UsageError, 2),

@@ -16,6 +16,7 @@ from callpath_modeler.support.expression import (
     parse_comparison,
     units_of,
 )
+from cells import cells
 
 METRICS = {"bytes": (5e8, "B"), "time": (2.0, "s"), "heap: peak": (1e9, "B"), "n": (48.0, "1")}
 
@@ -25,7 +26,7 @@ def value(text, side="left"):
     return float(evaluate(node, lambda leaf: np.asarray(METRICS[leaf.text][0])))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "expected"),
     [
         ("bytes * n <= 0", 2.4e10),
@@ -71,7 +72,7 @@ def test_call_paths_stand_in_braces_which_patterns_have_too():
     ]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "column", "message"),
     [
         ("bytes", 5, "a comparison is needed"),

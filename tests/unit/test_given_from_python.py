@@ -10,6 +10,7 @@ import pytest
 
 import callpath_modeler as cpm
 from callpath_modeler.errors import CallpathModelerError
+from cells import cells
 from synthetic import experiment, fitted
 
 LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}
@@ -103,7 +104,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "words"), REFUSED, ids=[words for _, words in REFUSED])
+@cells(("ask", "words"), REFUSED)
 def test_what_makes_no_sense_is_refused_with_what_to_do(ask, words):
     with pytest.raises(CallpathModelerError, match=words) as caught:
         ask()

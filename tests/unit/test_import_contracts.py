@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from cells import cells
+
 pytest.importorskip("importlinter", reason="import-linter is not installed")
 
 import grimp
@@ -73,7 +75,7 @@ def graph() -> grimp.ImportGraph:
     )
 
 
-@pytest.mark.parametrize(("name", "importer", "imported"), BROKEN)
+@cells(("name", "importer", "imported"), BROKEN)
 def test_a_contract_detects_an_import_that_it_excludes(
     contracts: dict[str, Any], graph: grimp.ImportGraph, name: str, importer: str, imported: str
 ) -> None:

@@ -181,7 +181,7 @@ def test_every_expression_takes_linear_time():
     assert checked > 80
 
 
-@pytest.mark.parametrize(
+@cells(
     ("expression", "method", "piece"),
     [
         ("(a+)+b", "match", "a"),
@@ -272,7 +272,7 @@ def test_conditions_on_texts_take_linear_time():
     assert RunCondition("key", "=", pattern).holds("a" * 10_000 + "b")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("pattern", "names", "is_matched"),
     [
         ("a*b*c", ["abc", "a1b2c", "acb"], [True, True, False]),

@@ -16,6 +16,7 @@ from callpath_modeler.units import (
     parse_quantity,
     whole_of,
 )
+from cells import cells
 
 NO_NUMBERS = ["1_000", "1" * 5000, "٣٢", "3²", "1٫5"]
 READERS = {
@@ -36,8 +37,8 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS)
-@pytest.mark.parametrize("name", READERS)
+@cells("text", NO_NUMBERS)
+@cells("name", READERS)
 def test_a_text_that_only_python_takes_for_a_number_is_refused(name, text):
     with pytest.raises((ValueError, CallpathModelerError)):
         READERS[name](text)
@@ -50,14 +51,14 @@ def test_a_quantity_with_such_a_number_is_refused(text):
         parse_quantity(f"{text} ms")
 
 
-@pytest.mark.parametrize("text", ["4096", "1e6", "-2.5", ".5", "inf", "0" * LONGEST])
+@cells("text", ["4096", "1e6", "-2.5", ".5", "inf", "0" * LONGEST])
 def test_a_number_is_read(text):
     assert decimal_of(text) == float(text)
     assert are_plain(["1", text])
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS[:3])
-@pytest.mark.parametrize("name", TABLES)
+@cells("text", NO_NUMBERS[:3])
+@cells("name", TABLES)
 def test_a_table_with_such_a_number_is_refused_or_does_not_use_it(tmp_path, name, text):
     path = tmp_path / name
     path.write_text(TABLES[name].format(text), encoding="utf-8")

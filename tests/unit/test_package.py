@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import callpath_modeler
+from cells import cells
 
 ROOT = Path(callpath_modeler.__file__).parents[1]
 WITH_EXAMPLES = [
@@ -20,7 +21,7 @@ WITH_EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(
+@cells(
     "name",
     WITH_EXAMPLES,
 )

@@ -81,9 +81,7 @@ def test_a_cell_begins_no_formula_and_gives_the_text_back(text):
         assert cell[:1] not in {*"=+-@", "\t", "\r", "\n", "\uff1d"}
 
 
-@pytest.mark.parametrize(
-    "text", ["main/f", "operator=", "'quoted'", "-5", "+3e-7", "-inf", "-", "@0520392", ""]
-)
+@cells("text", ["main/f", "operator=", "'quoted'", "-5", "+3e-7", "-inf", "-", "@0520392", ""])
 def test_a_text_that_is_no_formula_is_its_own_cell(text):
     assert csv_cell(text) == text
 

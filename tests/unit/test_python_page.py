@@ -9,6 +9,7 @@ import pytest
 
 from callpath_modeler import FitOptions, LoadOptions, ReadOptions, Scaling, fit, load, rank
 from callpath_modeler.errors import UsageError
+from cells import cells
 from synthetic import experiment, fitted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ def test_the_page_runs_from_top_to_bottom(monkeypatch, capsys):
     assert printed.rstrip().endswith("O(p^(1/2))")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("call", "words"),
     [
         (lambda: ReadOptions(scaling="stron"), "no scaling 'stron'; did you mean 'strong'"),

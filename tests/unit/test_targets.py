@@ -7,6 +7,7 @@ import callpath_modeler as cpm
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.runs import settings_of, target_of, targets_of
 from callpath_modeler.studies.question import parse_target
+from cells import cells
 from synthetic import fitted
 
 LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}
@@ -48,7 +49,7 @@ def test_everything_that_has_a_target_refuses_what_is_none(models, expectations,
         assert caught.value.hint
 
 
-@pytest.mark.parametrize("text", ["0", "-5", "nan", "1e300", "1e-300"])
+@cells("text", ["0", "-5", "nan", "1e300", "1e-300"])
 def test_a_number_is_refused_in_the_words_of_the_command_line(text):
     said = []
     for ask in (lambda: parse_target(text, None), lambda: target_of(float(text), text)):
@@ -101,7 +102,7 @@ def test_a_check_takes_no_targets_of_parameters_that_models_lack(models, expecta
         cpm.check(models, expectations, target={"p": 64, "q": 3})
 
 
-@pytest.mark.parametrize(
+@cells(
     ("value", "text", "message", "hint"),
     [
         ("64", None, "rate '64' is not a number", EXAMPLES),

@@ -9,6 +9,7 @@ import pytest
 
 import check_texts
 from callpath_modeler.diagnostics import KINDS
+from cells import cells
 from command_tree import command_texts
 
 SOUND = {
@@ -19,7 +20,7 @@ SOUND = {
 }
 
 
-@pytest.mark.parametrize(
+@cells(
     ("part", "text", "problem"),
     [
         ("what", "Values are missing ", "spaces at its ends"),
@@ -40,7 +41,7 @@ def test_a_problem_in_the_text_of_a_finding_is_found(part, text, problem):
     assert problem in found
 
 
-@pytest.mark.parametrize(
+@cells(
     ("line", "problem"),
     [
         ("$ cpmodel rank runs --target 64  # in seconds", ""),
@@ -113,7 +114,7 @@ def changed(thing, old, new):
     return copy
 
 
-@pytest.mark.parametrize(
+@cells(
     ("thing", "old", "new", "problem"),
     [
         (function, "Return it.", "return it.", "needs a sentence"),

@@ -13,11 +13,12 @@ from callpath_modeler.units import (
     significant,
     to_ascii,
 )
+from cells import cells
 
 INF, NAN = float("inf"), float("nan")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("value", "unit", "text"),
     [
         (1.0, "s", "1.00 s"),
@@ -48,7 +49,7 @@ def test_in_ascii_micro_is_u_and_infinity_is_a_word():
     assert quantity(INF, "s", ascii_only=True) == "inf"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("low", "high", "text"),
     [
         (1.0, 2.0, "1.00 … 2.00 s"),
@@ -69,7 +70,7 @@ def test_intervals_of_counts_have_no_unit():
     assert interval(1500.0, 2500.0, "1") == "1.50 … 2.50 k"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("value", "text"),
     [
         (0.0009996, "0.00100"),
@@ -83,12 +84,12 @@ def test_significant_digits_survive_rounding_to_the_next_power(value, text):
     assert significant(value) == text
 
 
-@pytest.mark.parametrize("value", [1.0, 9.994, 9.996, 99.95, 0.012345, 5e5, 1e9, 3e-7])
+@cells("value", [1.0, 9.994, 9.996, 99.95, 0.012345, 5e5, 1e9, 3e-7])
 def test_significant_digits_read_back_within_half_a_digit(value):
     assert float(significant(value).replace(" ", "")) == pytest.approx(value, rel=0.0051)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("share", "text"),
     [(1.0, "100 %"), (0.0049, "<1 %"), (0.005, "0 %"), (-0.001, "0 %"), (NAN, "-"), (INF, "-")],
 )
@@ -96,7 +97,7 @@ def test_percentages_have_no_decimals(share, text):
     assert percent(share) == text
 
 
-@pytest.mark.parametrize(
+@cells(
     ("value", "text"),
     [(262144.0, "262144"), (1e15, "1e+15"), (0.5, "0.5"), (INF, "inf"), (1e12, "1000000000000")],
 )
@@ -109,7 +110,7 @@ def test_everything_can_be_written_in_ascii():
     assert to_ascii("●○ … → × µ ∞ é 計") == "*. ... -> x u inf ? ?"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("value", "text"),
     [(418.3, "420"), (99.6, "100"), (9.7, "10"), (8.3, "8"), (1.0, "1"), (0.34, "0.3"),
      (1.35e6, "1400000")],

@@ -13,6 +13,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.runs import ParameterLine
 from callpath_modeler.profile.schema import Metric, Reduction, Region
 from callpath_modeler.studies.pipeline import FitOptions, fit
+from cells import cells
 from synthetic import POINTS, TIME, VISITS, experiment
 from two_sides import LAWS, P, changed, pair, row, runs
 
@@ -248,7 +249,7 @@ def test_metrics_that_do_not_add_up_have_no_whole():
         difference(pair(base, new), 64.0, inclusive=True)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("other", "words"),
     [
         (experiment({"main": P}, POINTS, metric=VISITS), "base has time"),
@@ -276,7 +277,7 @@ def test_constants_that_differ_between_two_experiments_are_named():
     assert "n = 30 and 40" in finding.message
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "limits"),
     [
         ("worse>5%", RegressionGate(0.05)),
@@ -290,7 +291,7 @@ def test_limits_are_read_as_they_are_written(text, limits):
     assert RegressionGate.parse(text) == limits
 
 
-@pytest.mark.parametrize("text", ["", "worse>5", "worse<5%", "better>5%", "worse>5%,", "worse>-1%"])
+@cells("text", ["", "worse>5", "worse<5%", "better>5%", "worse>5%,", "worse>-1%"])
 def test_what_is_no_limit_is_refused(text):
     with pytest.raises(UsageError, match="is no limit"):
         RegressionGate.parse(text)

@@ -17,6 +17,7 @@ from callpath_modeler.analysis.excess_work import (
 from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Reduction
+from cells import cells
 from synthetic import call_tree, experiment
 
 TREE = call_tree(["main", "main/f", "main/f/MPI_Wait"])
@@ -139,7 +140,7 @@ def test_another_number_of_costs_than_call_paths_is_refused_with_both_numbers():
         excess_work(TREE, Scaling.WEAK, (2, np.ones(2)), (8, np.ones(3)))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("before", "after", "overlaps"),
     [
         ([[1.0, 2.0]], [[3.0, 4.0]], False),
@@ -164,7 +165,7 @@ def test_noise_may_explain_a_noticeable_loss_or_gain_whose_repetitions_overlap()
     assert not doubtful(excess, None).any()
 
 
-@pytest.mark.parametrize(
+@cells(
     ("own", "callees", "pattern"),
     [
         (0.2, 0.02, ExcessPattern.OWN),

@@ -13,6 +13,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.studies import pipeline
+from cells import cells
 from synthetic import experiment
 
 POINTS = np.array([8.0, 16, 32, 64, 128])
@@ -115,7 +116,7 @@ def test_without_values_of_processes_gains_are_not_known(ranking):
         asked(other, "main/norm time * 0")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "message"),
     [
         ("main/norm", "not a change"),

@@ -19,6 +19,7 @@ from callpath_modeler.profile.experiment import TOLD_SCALINGS, Scaling
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.excess_text import ExcessView
+from cells import cells
 from synthetic import experiment, fitted
 
 NAN = float("nan")
@@ -40,7 +41,7 @@ def file_ideal(text, made, others=Scaling.WEAK):
     return growth_ideal(expectations, made.tree, "p", others, lambda one: one.metric is None)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "value"),
     [
         ("1", 1.0),
@@ -67,7 +68,7 @@ def test_a_formula_grows_by_all_its_terms(text, value):
     assert function.ratio(4, 64) == pytest.approx(value, rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         "0",
@@ -84,7 +85,7 @@ def test_a_formula_without_a_finite_positive_value_has_no_ratio(text):
     assert np.isnan(parse_function(text)[0].ratio(4, 8))
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     ["", "p+", "p q", "(" * 60 + "p", "p" * 2000, "-p", "p^p", "O(p", "p^(1/0)", "log log p",
      "p^1e999", "p^1e-300", "1e9999999999 p", "__import__('os')", "p\x1b[0m", "lambda p: p",
@@ -236,7 +237,7 @@ def test_the_growth_of_the_program_and_of_others_applies_to_the_rest():
     assert ideal.cost(2, 8, np.ones(4)).tolist() == [4, 1, 4, 4]
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         '[[expect]]\ncallpath = "**/nothing"\ngrowth = "O(p)"\n',
@@ -313,9 +314,7 @@ def test_call_paths_without_a_model_are_excluded_at_both_scales():
     np.testing.assert_allclose(found.total[-1], rank(models, 64).total_excess)
 
 
-@pytest.mark.parametrize(
-    "text", ["weak", "strong", "", "no such thing", "p q", "x" * 5000, "a\0b", "missing.toml"]
-)
+@cells("text", ["weak", "strong", "", "no such thing", "p q", "x" * 5000, "a\0b", "missing.toml"])
 def test_an_expectation_that_is_nothing_is_refused_with_a_hint(text):
     with pytest.raises(CallpathModelerError) as told:
         expectation_text.parse_expectation(text)

@@ -10,6 +10,7 @@ from callpath_modeler.analysis.scales import plateau
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.studies import pipeline
+from cells import cells
 from several_laws import write_runs
 from synthetic import experiment, fitted
 
@@ -125,8 +126,8 @@ def test_nothing_is_said_where_nothing_has_a_model():
     assert rank(strong({"main": [-1.0] * 5}), 1024).turning is None
 
 
-@pytest.mark.parametrize("target", [4.0, 64.0, 100.0, 128.0])
-@pytest.mark.parametrize("predicted", [True, False])
+@cells("target", [4.0, 64.0, 100.0, 128.0])
+@cells("predicted", [True, False])
 def test_nothing_is_said_inside_the_data(target, predicted):
     fit = strong({"main": list(10 / P), "main/f": list(0.5 * P)})
     assert rank(fit, target, predicted=predicted).turning is None
@@ -136,7 +137,7 @@ def test_asking_the_models_changes_nothing_beyond_the_data(fit):
     assert rank(fit, 2048, predicted=True).turning == rank(fit, 2048).turning
 
 
-@pytest.mark.parametrize(
+@cells(
     "told",
     [
         {"scaling": Scaling.WEAK},
@@ -145,7 +146,6 @@ def test_asking_the_models_changes_nothing_beyond_the_data(fit):
         {"metric": Metric("bytes", "B")},
         {"metric": Metric("longest", "s", additive=False)},
     ],
-    ids=["weak", "sum over processes", "count", "bytes", "not additive"],
 )
 def test_nothing_is_said_where_more_processes_are_not_to_make_a_run_shorter(told):
     fit = strong({"main": SHARED, "main/f": ALONE}, **told)

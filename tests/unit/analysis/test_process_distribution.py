@@ -8,6 +8,7 @@ import pytest
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.reductions import statistic_of_present
 from callpath_modeler.studies.process_profile import FALSE_RATE, NotJudged, agreement, distribution
+from cells import cells
 
 NOISE = {
     "normal, 5 %": lambda draw, size: 1 + 0.05 * draw.standard_normal(size),
@@ -58,8 +59,8 @@ def test_medians_of_repetitions_have_no_higher_rate():
     assert max(rates(16, 200, repetitions=3).values()) <= FALSE_RATE
 
 
-@pytest.mark.parametrize("processes", [8, 64, 1000, 100_000])
-@pytest.mark.parametrize("factor", [2.0, 0.4])
+@cells("processes", [8, 64, 1000, 100_000])
+@cells("factor", [2.0, 0.4])
 def test_a_process_that_is_twice_as_slow_is_found(processes, factor):
     draw = np.random.default_rng(processes)
     found = 0

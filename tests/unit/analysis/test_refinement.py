@@ -11,6 +11,7 @@ from callpath_modeler.analysis.answer import rank
 from callpath_modeler.analysis.refinement import Coarse, Kept, VisitCost, refine
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.schema import Region
+from cells import cells
 from instrumented import P, compiled, program, ranked
 from synthetic import fitted
 
@@ -90,7 +91,7 @@ def test_a_function_without_a_model_is_kept():
     assert kept([(compiled("f"), late, 1e7)]) == {"f": Kept.UNKNOWN}
 
 
-@pytest.mark.parametrize(
+@cells(
     "region",
     [
         MPI[0],

@@ -16,6 +16,7 @@ from callpath_modeler.diagnostics import summarise
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.studies.pipeline import fit
+from cells import cells
 from synthetic import POINTS, experiment
 
 NAN = np.nan
@@ -35,8 +36,8 @@ def needed(values):
     )
 
 
-@pytest.mark.parametrize("noise", [0.04, 0.1, 0.3])
-@pytest.mark.parametrize("repetitions", [2, 3, 5])
+@cells("noise", [0.04, 0.1, 0.3])
+@cells("repetitions", [2, 3, 5])
 def test_what_is_missing_agrees_with_student_by_hand(noise, repetitions):
     rng = np.random.default_rng(round(100 * noise) + repetitions)
     values = 10 * (1 + noise * rng.standard_normal((2, 3, repetitions)))
@@ -141,8 +142,8 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("noise", STATES.values(), ids=[*STATES])
-@pytest.mark.parametrize("runs", [4, 5, 8])
+@cells("noise", STATES.values())
+@cells("runs", [4, 5, 8])
 def test_repetitions_of_one_state_are_hardly_ever_two_groups(noise: Any, runs: int) -> None:
     times = noise(np.random.default_rng(runs), (2000, runs))
     made = experiment({"main": times}, np.arange(1.0, 2001))
@@ -195,7 +196,7 @@ def test_a_run_that_was_slower_as_a_whole_is_named_with_its_size() -> None:
     assert finding.message.index(first) < finding.message.index(second)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@cells("seed", range(5))
 def test_noise_of_each_call_path_and_faster_runs_make_no_run_slow(seed: int) -> None:
     assert slow_runs(many_call_paths(seed, {(0, 1): 0.6})) == []
 

@@ -13,6 +13,7 @@ from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.modeling.repetitions import CENTRES
 from callpath_modeler.report.headline import cost_text
 from callpath_modeler.report.layout import DEFAULT_STYLE
+from cells import cells
 from several_laws import LAWS, write_runs
 from synthetic import POINTS, experiment
 
@@ -59,8 +60,8 @@ def times(folder, seed, noise, repetitions):
     return path, np.array(totals), lambda p: float(law(p).sum() * NOISES[noise])
 
 
-@pytest.mark.parametrize("repetitions", [3, 5])
-@pytest.mark.parametrize("noise", NOISES)
+@cells("repetitions", [3, 5])
+@cells("noise", NOISES)
 def test_totals_lie_within_the_runs_and_bands_hold_the_mean_run(tmp_path, noise, repetitions):
     seeds, held = range(6), []
     for seed in seeds:
@@ -76,7 +77,7 @@ def test_totals_lie_within_the_runs_and_bands_hold_the_mean_run(tmp_path, noise,
     assert np.mean(held) >= 0.9
 
 
-@pytest.mark.parametrize("how", CENTRES)
+@cells("how", CENTRES)
 def test_the_statistic_asked_for_is_taken_and_named(how):
     made = experiment({"main": [[1.0, 2.0, 6.0]] * 5}, POINTS)
     ranking = cpm.rank(cpm.fit(made, options=cpm.FitOptions(aggregate=how)), POINTS[-1])

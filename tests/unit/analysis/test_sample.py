@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.analysis.measured import pool_of, sample_at
+from cells import cells
 
 
 def noisy(rng, rows, repetitions, spread, points=3):
@@ -13,8 +14,8 @@ def noisy(rng, rows, repetitions, spread, points=3):
     return np.exp(spread * rng.standard_normal((rows, points, repetitions)))
 
 
-@pytest.mark.parametrize("repetitions", [2, 3, 5])
-@pytest.mark.parametrize("spread", [0.01, 0.2])
+@cells("repetitions", [2, 3, 5])
+@cells("spread", [0.01, 0.2])
 def test_the_interval_of_a_centre_holds_the_truth_as_often_as_it_says(repetitions, spread):
     values = noisy(np.random.default_rng(1), 4000, repetitions, spread)
     sample = sample_at(values, 1)

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.units import setting_text
+from cells import cells
 
 POWERS, CUBES = (4.0, 8.0, 16.0, 32.0), (8.0, 27.0, 64.0, 125.0)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("points", "least", "text"),
     [
         (POWERS, 32 * 2**16.5, "p = 3000000"),

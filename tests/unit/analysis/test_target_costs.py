@@ -21,6 +21,7 @@ from callpath_modeler.analysis.uncertain import deviation
 from callpath_modeler.profile.experiment import Scaling
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.tree_views import BottomUp, TopDown
+from cells import cells
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)
@@ -58,9 +59,9 @@ def fit():
     return models(cube())
 
 
-@pytest.mark.parametrize("inclusive", [False, True])
-@pytest.mark.parametrize("target", [2.0, 8.0, 32.0])
-@pytest.mark.parametrize(
+@cells("inclusive", [False, True])
+@cells("target", [2.0, 8.0, 32.0])
+@cells(
     "of_experiment",
     [{}, {"scaling": Scaling.STRONG}, {"scaling": Scaling.STRONG, "reduction": Reduction.SUM}],
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.analysis.data_quality import RANGE, wrapped_from
+from cells import cells
 
 P = np.array([64.0, 128.0, 256.0, 512.0, 1024.0])
 
 
-@pytest.mark.parametrize(
+@cells(
     ("true", "first"),
     [
         (1e7 * P, 3),
@@ -20,7 +20,6 @@ P = np.array([64.0, 128.0, 256.0, 512.0, 1024.0])
         (1e6 * P, -1),
         (2e9 * P / P[0] * 4, -1),
     ],
-    ids=["linear", "steep", "third scale", "square", "below the range", "at the second scale"],
 )
 def test_the_first_wrapped_scale_is_found(true, first):
     assert wrapped_from(P, (true % RANGE)[None]).tolist() == [first]
@@ -31,7 +30,7 @@ def test_counts_with_little_scatter_are_found():
     assert wrapped_from(P, (1e7 * P * scatter % RANGE)[None]).tolist() == [3]
 
 
-@pytest.mark.parametrize(
+@cells(
     "counts",
     [
         [5e9, 4e9, 3e9, 2e9, 1e9],
@@ -42,7 +41,6 @@ def test_counts_with_little_scatter_are_found():
         [np.nan, 1.28e9, 2.56e9, 8.25e8, 1e9],
         [1e3, 2e3, 4e3, 1e3, 2e3],
     ],
-    ids=["falls", "switches", "beyond 32 bits", "off the law", "zero", "not known", "small"],
 )
 def test_other_counts_are_not_wrapped(counts):
     assert wrapped_from(P, np.array([counts])).tolist() == [-1]

@@ -18,6 +18,7 @@ from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.studies.study import Study
 from callpath_modeler.testing.checks import check_lines
+from cells import cells
 from cpmodel_caliper import CaliperReader
 
 
@@ -154,9 +155,7 @@ def test_lines_before_their_function_are_no_lines_of_calls(tmp_path):
     assert not source.call_tree.has_sites
 
 
-@pytest.mark.parametrize(
-    "place", ["", ":", ":7", "x", "x:", "x:-1", "x:1e5", "x:99999999999", "x:0"]
-)
+@cells("place", ["", ":", ":7", "x", "x:", "x:-1", "x:1e5", "x:99999999999", "x:0"])
 def test_a_place_that_is_none_is_not_known(tmp_path, place):
     writer = Samples()
     writer.sample([("main", place or "y"), ("solve", place or "y")], 3, place=place)

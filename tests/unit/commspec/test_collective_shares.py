@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cells import cells
 from cpmodel_commspec.collectives import NAMES, Form, booked, share
 
 N, M = 5, 24
@@ -23,7 +24,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize("name", TABLE)
+@cells("name", TABLE)
 def test_each_process_gave_as_much(name):
     for place, (sent, received) in zip((0, 3), TABLE[name], strict=True):
         size = 0 if name == "barrier" else M

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cells import cells
 from communication import WORLD, recorded, traced
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.computation import Histogram, find, permuted
@@ -224,8 +225,8 @@ def test_the_first_round_of_a_loop_is_apart(tmp_path):
         assert told.computing_of_rank(rank) == pytest.approx(one.computing, rel=0.05)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(4))
+@cells("ranks", [1, 2, 5])
+@cells("seed", range(4))
 def test_no_second_of_a_trace_is_lost(tmp_path, ranks, seed):
     def program(rank):
         random = np.random.default_rng([seed, rank.rank])

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from callpath_modeler.errors import InputError
+from cells import cells
 from communication import recorded, untimed
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.compression.specify import specify
@@ -36,7 +37,7 @@ def changed(told, *keys, to):
     return json.dumps(document)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("keys", "to", "words"),
     [
         (["processes"], 3, "unknown rank"),
@@ -71,7 +72,7 @@ def compute(counts, means, least=0.0, most=1.0, ranks=(0, 1, 2, 3)):
     return {"key": 2, "usual": [{"ranks": ranks, "seconds": seconds}]}
 
 
-@pytest.mark.parametrize(
+@cells(
     ("to", "words"),
     [
         (compute([4], [-1e-9]), "impossible time"),
@@ -94,7 +95,7 @@ def compute(counts, means, least=0.0, most=1.0, ranks=(0, 1, 2, 3)):
         (compute([4], ["1"]), "float"),
     ],
 )
-@pytest.mark.parametrize("place", [["ending"], ["body", 0, "computing"]])
+@cells("place", [["ending"], ["body", 0, "computing"]])
 def test_computation_that_cannot_be_is_refused(told, to, words, place, tmp_path):
     path = tmp_path / "spec.json"
     path.write_text(changed(told, *place, to=compute([4], [0.5])))
@@ -104,7 +105,7 @@ def test_computation_that_cannot_be_is_refused(told, to, words, place, tmp_path)
         read_json(path)
 
 
-@pytest.mark.parametrize("seconds", ["-1", "1e300", "1e999", "NaN", "Infinity", "null"])
+@cells("seconds", ["-1", "1e300", "1e999", "NaN", "Infinity", "null"])
 def test_an_impossible_run_time_is_refused(told, seconds, tmp_path):
     path = tmp_path / "spec.json"
     text = to_json(msgspec.structs.replace(told, seconds=123.5))
@@ -124,9 +125,7 @@ def test_a_specification_without_times_is_read(all_kinds, tmp_path):
     assert not told.computing_of_rank(1).any()
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"schema": 9}', b"[" * 9999]
-)
+@cells("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"schema": 9}', b"[" * 9999])
 def test_what_is_no_specification_is_refused(content, tmp_path):
     path = tmp_path / "spec.json"
     path.write_bytes(content)
@@ -141,7 +140,7 @@ def test_a_schema_of_tomorrow_is_refused(told, tmp_path):
         read_json(path)
 
 
-@pytest.mark.parametrize("column", range(5))
+@cells("column", range(5))
 def test_any_number_that_differs_is_found(told, all_kinds, column):
     found = recorded(all_kinds)
     values = found.ranks[2].values.copy()
@@ -180,7 +179,7 @@ def test_names_and_places_do_not_count(told, all_kinds):
     assert not list(differences(told, replace(found, communicators=renamed)))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "reason"),
     [
         ("ranks-without-end", "10000000000000 ranks are too many"),

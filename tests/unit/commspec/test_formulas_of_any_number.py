@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError
+from cells import cells
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.operations import Traced
@@ -28,7 +29,7 @@ def texts(scales, values, dimensions, **options):
     return [str(one) for one in fit(scales, values, dimensions, **options)]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("scales", "values", "text"),
     [
         (LINE, (7, 7, 7), "7"),
@@ -83,7 +84,7 @@ def test_equally_simple_formulas_are_all_returned():
     assert texts(squares, (12, 8, 6), 2) == ["24 / x", "24 / y"]
 
 
-@pytest.mark.parametrize("processes", [1, 6, 12, 24, 36, 64, 72, 97])
+@cells("processes", [1, 6, 12, 24, 36, 64, 72, 97])
 def test_an_even_grid_is_the_most_even_one(processes):
     for dimensions in (1, 2, 3):
         grid = even(processes, dimensions, Order.DOWN)

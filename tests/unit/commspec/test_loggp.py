@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cells import cells
 from cpmodel_commspec.operations import Communicator, Half, Kind, Mode, Recorded, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS, Platform
@@ -265,7 +266,7 @@ def programs(random, count=4, steps=60):
     return [rank(*one) for one in operations]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@cells("seed", range(12))
 def test_a_slower_platform_or_more_computation_is_never_faster(seed):
     random = np.random.default_rng(seed)
     ranks = programs(random)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from test_programs import c_command, calls_of, counting, run_processes
 
+from cells import cells
 from communication import recorded, traced
 from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.generators.c_program import c_source
@@ -63,8 +64,8 @@ def run(told, counting, folder):
     return calls, [calls_of(there, rank) for rank in range(told.processes)]
 
 
-@pytest.mark.parametrize("ranks", [4, 5])
-@pytest.mark.parametrize("chosen", [_AT_ONCE, _ROUND_BY_ROUND, _ROUND_THE_RING])
+@cells("ranks", [4, 5])
+@cells("chosen", [_AT_ONCE, _ROUND_BY_ROUND, _ROUND_THE_RING])
 def test_lowered_programs_send_the_messages_of_their_specification(
     tmp_path, counting, chosen, ranks
 ):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cells import cells
 from cpmodel_commspec.expressions import Partner, Relation, choose, grids, is_series
 
 
@@ -52,7 +52,7 @@ def test_all_that_talk_to_one_have_one_partner():
     assert chosen([(r, 0) for r in range(1, 9)], 9) == (Partner(Relation.RANK), [0])
 
 
-@pytest.mark.parametrize("processes", [1, 2, 7, 12, 64, 97])
+@cells("processes", [1, 2, 7, 12, 64, 97])
 def test_grids_have_room_for_all_processes(processes):
     found = list(grids(processes))
     assert all(np.prod(sizes) == processes and min(sizes) > 1 for sizes in found)

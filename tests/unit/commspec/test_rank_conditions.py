@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cells import cells
 from cpmodel_commspec import formulas
 from cpmodel_commspec.conditions import Condition, condition
 
@@ -15,7 +15,7 @@ def holds(formula, rank):
     return eval(python.replace("/", "//"), {"rank": rank}) if formula else True  # noqa: S307
 
 
-@pytest.mark.parametrize(
+@cells(
     ("ranks", "processes", "formula"),
     [
         (range(9), 9, ""),

@@ -7,6 +7,7 @@ from functools import cache
 import otf2
 import pytest
 
+from cells import cells
 from communication import recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.collectives import NAMES, booked
@@ -159,7 +160,7 @@ def test_the_program_of_all_kinds_comes_back(all_kinds):
     assert list(differences(specify(found), found)) == []
 
 
-@pytest.mark.parametrize("seed", range(8))
+@cells("seed", range(8))
 def test_random_traces_come_back(seed, tmp_path):
     threads = [[Thread(random_events(seed, rank, 3, 300))] for rank in range(3)]
     path = write_trace(tmp_path / "trace", Trace(threads))

@@ -169,7 +169,7 @@ def test_collectives_that_do_not_block_are_refused(told):
 UNEQUAL = ("alltoallv", "gatherv", "scatterv", "allgatherv", "reduce_scatter")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "algorithm"), [(name, algorithm) for name in UNEQUAL for algorithm in ALGORITHMS[name]]
 )
 def test_unequal_collectives_keep_their_sums(tmp_path, name, algorithm):
@@ -207,7 +207,7 @@ def test_unequal_collectives_keep_their_sums(tmp_path, name, algorithm):
         assert c_source(scaled)  # which refuses inconsistent sums
 
 
-@pytest.mark.parametrize("factor", ["0.1", "1", "2", "256", "0.3333"])
+@cells("factor", ["0.1", "1", "2", "256", "0.3333"])
 def test_sizes_are_scaled_and_rounded_up(told, factor):
     exact = Fraction(factor)
     found = with_bytes(told, exact)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import numpy as np
-import pytest
 
 from callpath_modeler.profile.schema import Region
+from cells import cells
 from cpmodel_gpu.host_calls import NestedCalls, ThreadCalls, nested
 from cpmodel_gpu.paths import Paths
 
@@ -92,7 +92,7 @@ def test_fifty_thousand_calls_inside_each_other_take_no_recursion():
     assert found.time.sum() == 2 * depth
 
 
-@pytest.mark.parametrize("seed", range(40))
+@cells("seed", range(40))
 def test_each_moment_belongs_to_the_calls_that_are_open_then(seed):
     chance = random.Random(seed)
     calls, nesting = [], seed % 2 == 0

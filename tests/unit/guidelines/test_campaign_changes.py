@@ -6,6 +6,7 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from callpath_modeler.studies.data_frame import from_frame
+from cells import cells
 from cpmodel_guidelines.answer import Method
 from cpmodel_guidelines.answer import Test as Kind
 from cpmodel_guidelines.benchmark import benchmark_of
@@ -54,7 +55,7 @@ def changes_of(found, text="Allreduce <= Reduce + Bcast"):
     return found_row.change, at
 
 
-@pytest.mark.parametrize(
+@cells(
     ("before", "after", "is_larger", "change"),
     [
         (HELD, BROKEN, False, "new"), (OPEN, BROKEN, True, "new"),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from cells import cells
 from cpmodel_guidelines.functions import COLLECTIVES, Function, canonical, functions_in
 
@@ -14,7 +12,7 @@ def test_a_collective_is_known_by_any_of_its_names(name, form):
     assert canonical(form.format(name).upper()) == name
 
 
-@pytest.mark.parametrize(
+@cells(
     "name",
     ["MPI_Iallreduce", "MPI_Send", "MPI_Neighbor_allgather", "MPI_Bcast_init", "MPI_", "", "main",
      "MPI_Reduction", "my_reduce", "MPI_Barriers"],

@@ -6,6 +6,7 @@ from scipy import stats
 
 from callpath_modeler.analysis.changes import SampleComparison
 from callpath_modeler.analysis.uncertain import Band
+from cells import cells
 from cpmodel_guidelines.benchmark import Estimates
 from cpmodel_guidelines.judge import (
     NO_TIME,
@@ -70,7 +71,7 @@ def test_the_test_is_that_of_welch_by_hand():
     assert found.verdict(0) is GuidelineVerdict.VIOLATED
 
 
-@pytest.mark.parametrize(
+@cells(
     ("factor", "error", "verdict"),
     [
         (1.10, 0.02, GuidelineVerdict.VIOLATED),
@@ -151,7 +152,7 @@ def test_a_violation_needs_its_backing():
     assert not predictions(test, backing=np.array([0.3])).violated.any()
 
 
-@pytest.mark.parametrize(
+@cells(
     ("factors", "backed"),
     [
         ([0.5, 0.6, 0.7, 0.8, 0.9], True),  # comes closer

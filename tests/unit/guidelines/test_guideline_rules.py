@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.errors import UsageError
+from cells import cells
 from cpmodel_guidelines.functions import COLLECTIVES
 from cpmodel_guidelines.rules import (
     PAPERS,
@@ -37,13 +38,13 @@ def test_messages_have_the_sizes_that_the_emulation_needs():
     assert known["Barrier <= Allreduce"].left.size is Size.LEAST
 
 
-@pytest.mark.parametrize("text", ["p*m", "p m", "m*p", "pm", "p * m"])
+@cells("text", ["p*m", "p m", "m*p", "pm", "p * m"])
 def test_a_size_may_be_written_in_several_ways(text):
     (term,) = parse(f"gather<=MPI_Reduce({text})").right
     assert term == GuidelineTerm("Reduce", Size.ALL)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "column", "words"),
     [
         ("", 1, "name of a function"),

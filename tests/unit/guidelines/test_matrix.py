@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.report.layout import TextStyle
+from cells import cells
 from cpmodel_guidelines.campaigns.campaign import Campaign, Cell, Detail, Measurement
 from cpmodel_guidelines.matrix_content import (
     CellVerdict,
@@ -66,7 +67,7 @@ def lines(matrix_content, width=None, **style):
     return [each.plain for each in matrix_text(matrix_content, TextStyle(width=width, **style))]
 
 
-@pytest.mark.parametrize("table", PUBLISHED)
+@cells("table", PUBLISHED)
 def test_published_counts_have_as_many_rows_with_a_mark_as_the_paper_lists(table):
     monotony, split, pattern = PUBLISHED[table]
     matrix = with_counts(monotony, split, pattern)
@@ -177,9 +178,7 @@ def test_the_page_has_the_class_of_each_slowdown_and_escapes_names():
     assert "script-src" not in page
 
 
-@pytest.mark.parametrize(
-    ("factor", "colour"), [(0.5, 0), (0.8, 1), (1.0, 2), (1.05, 3), (1.6, 5), (9.0, 7)]
-)
+@cells(("factor", "colour"), [(0.5, 0), (0.8, 1), (1.0, 2), (1.05, 3), (1.6, 5), (9.0, 7)])
 def test_colours_follow_the_slowdown(factor, colour):
     matrix = with_counts(0, 0, 0)
     cells = (cell(factor=factor),) * 3

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import UsageError
+from cells import cells
 from cpmodel_guidelines.planning.files import Programs, osu_commands, plan_files
 from cpmodel_guidelines.planning.plan import FILLED, Scale, Wish, planned
 from cpmodel_guidelines.planning.workloads import Machine, SuiteToRun, workload
@@ -54,8 +55,8 @@ def test_times_follow_from_latency_and_bandwidth():
     assert MACHINE.call([GuidelineTerm("Barrier")], 1000, 1) == pytest.approx(1e-6)
 
 
-@pytest.mark.parametrize("suite", [*SuiteToRun])
-@pytest.mark.parametrize("budget", [700.0, 1500.0, 7200.0, 86400.0])
+@cells("suite", [*SuiteToRun])
+@cells("budget", [700.0, 1500.0, 7200.0, 86400.0])
 def test_a_plan_fits_its_budget_at_all_scales_together(suite, budget):
     scales = (Scale(1, 4), Scale(2, 4))
     launches = len(of(suite).functions) if suite is SuiteToRun.OSU else 1

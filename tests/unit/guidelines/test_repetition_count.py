@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import InputError, UsageError
+from cells import cells
 from cpmodel_guidelines.nrep import parse_batches, parse_criteria, repetitions_of
 from cpmodel_guidelines.statistics.repetition_count import (
     CRITERIA,
@@ -172,7 +173,7 @@ def test_criteria_have_thresholds_and_windows():
     )
 
 
-@pytest.mark.parametrize(
+@cells(
     "text", ["", "rse", "rse=", "rse=x", "rse=0", "rse=1", "rsf=0.1", "cov_mean=0.1/1",
              "cov_mean=0.1/", "rse=0.1,rse=0.2", "cov_mean=0.1/x"],
 )  # fmt: skip
@@ -181,7 +182,7 @@ def test_malformed_criteria_are_refused(text):
         parse_criteria(text)
 
 
-@pytest.mark.parametrize("text", ["", "10", "10,1000", "0,10,5", "20,10,5", "10,20,0", "a,b,c"])
+@cells("text", ["", "10", "10,1000", "0,10,5", "20,10,5", "10,20,0", "a,b,c"])
 def test_malformed_batches_are_refused(text):
     with pytest.raises(UsageError, match="--nrep-batches"):
         parse_batches(text)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.errors import DataError
+from cells import cells
 from cpmodel_guidelines.rules import parse
 from cpmodel_guidelines.tuning.choices import (
     Library,
@@ -77,7 +78,7 @@ def row(what):
     return None if what is None else Row(what.number, what.fan_out, what.segment)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@cells("seed", range(30))
 def test_the_text_and_the_json_select_the_rules_of_each_place(seed):
     whats = [Algorithm("Bcast", 1), Algorithm("Bcast", 3, 8192), Algorithm("Bcast", 2, 0, 2)]
     entries = {name: drawn(seed + k, whats) for k, name in enumerate(("Bcast", "Reduce_scatter"))}
@@ -92,7 +93,7 @@ def test_the_text_and_the_json_select_the_rules_of_each_place(seed):
     assert at_in_open_mpi_4(old, COLLECTIVES["Allreduce"].number, 4, 100) is None
 
 
-@pytest.mark.parametrize("seed", range(20))
+@cells("seed", range(20))
 def test_profiles_select_the_mock_ups_of_each_place(seed):
     entries = drawn(seed, ["gather_as_reduce", "gather_as_gatherv"])
     single = [ProcessRange(each.low, each.low, tuple(s for s in each.sizes if s.high is not None))
@@ -131,7 +132,7 @@ def gain(group=("lib",), guideline="Allreduce <= Reduce + Bcast", algorithm=None
 HOSTILE = ["a\n5 5 5", "x\x1b[31m", "# 7", "µ€\u202e", "", "a" * 5000, "*/ 3", "\r9 9 9"]
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@cells("name", HOSTILE)
 def test_names_of_libraries_stay_in_comments(name):
     what = Algorithm("Allreduce", 2)
     entries = {"Allreduce": (ProcessRange(4, 4, (SizeRange(8, 64, what),)),)}

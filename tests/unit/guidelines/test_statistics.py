@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cells import cells
 from cpmodel_guidelines.statistics.permutations import (
     Control,
     adjusted,
@@ -62,7 +63,7 @@ def test_means_without_scatter_are_not_tested():
     assert np.isnan(welch_chances(np.full((1, 1), 2.0), np.ones((1, 5))))
 
 
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 9), (5, 5), (10, 10), (30, 30)])
+@cells(("n", "m"), [(1, 1), (2, 9), (5, 5), (10, 10), (30, 30)])
 def test_the_exact_test_of_ranks_is_that_of_mann_and_whitney(n, m):
     rng = np.random.default_rng(n)
     left, right = rng.normal(0.4, 1, (20, n)), rng.normal(0, 1, (20, m))

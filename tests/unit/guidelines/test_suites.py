@@ -8,6 +8,7 @@ import pytest
 
 import benchmark_output
 from callpath_modeler.errors import DataError, InputError
+from cells import cells
 from cpmodel_guidelines.campaigns.campaign import Detail, experiment_of
 from cpmodel_guidelines.suites.files import benchmark_files, read_campaign
 
@@ -109,7 +110,7 @@ def test_each_start_of_a_benchmark_in_a_file_is_an_mpirun(tmp_path):
     assert campaign(tmp_path, (OSU + "8 1.5\n") * 2).mpiruns() == {("", 4): 2}
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "sizes"),
     [
         (OSU.replace("Bcast", "Reduce_scatter") + "64 1.5\n", {16.0}),
@@ -126,7 +127,7 @@ def test_every_suite_has_its_convention_of_sizes(tmp_path, text, sizes):
     assert [each.times.tolist() for each in found.measurements] == [pytest.approx([1.5e-6])]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("title", "function"),
     [
         ("OSU MPI All-to-All Personalized Exchange Latency Test v5.6.1", "MPI_Alltoall"),
@@ -380,7 +381,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "what"), MALFORMED)
+@cells(("text", "line", "what"), MALFORMED)
 def test_a_malformed_file_is_one_error_at_its_line(tmp_path, text, line, what):
     with pytest.raises(InputError) as caught:
         campaign(tmp_path, text)
@@ -389,7 +390,7 @@ def test_a_malformed_file_is_one_error_at_its_line(tmp_path, text, line, what):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "what"),
     [
         ("{}", "not a list of guidelines"),

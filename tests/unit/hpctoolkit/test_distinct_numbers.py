@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
+from cells import cells
 from cpmodel_hpctoolkit.contexts import distinct_of
 
 
-@pytest.mark.parametrize("largest", [2, 20, 10**9])
-@pytest.mark.parametrize("least", [0, -2])
+@cells("largest", [2, 20, 10**9])
+@cells("least", [0, -2])
 def test_distinct_numbers_are_those_of_numpy(least, largest):
     rng = np.random.default_rng(1)
     for count in (0, 1, 2, 30):

@@ -5,10 +5,11 @@ import pytest
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.profile.unify import unify
+from cells import cells
 from cpmodel_hpctoolkit.names import function_region, match_key
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "key"),
     [
         ("poll [libc-2.28.so]", "poll [libc.so]"),
@@ -24,7 +25,7 @@ def test_what_changes_with_every_build_is_no_part_of_the_key(name, key):
     assert match_key(name) == key
 
 
-@pytest.mark.parametrize(
+@cells(
     "name",
     [
         "std::vector<int, std::allocator<int> >::push_back(int&&)",
@@ -66,7 +67,7 @@ def test_the_roots_of_both_versions_have_one_name(root):
     assert function_region(root) == Region(PROGRAM, role="artificial")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "module", "paradigm"),
     [
         ("MPI_Send", "/bin/app", "mpi"),

@@ -16,6 +16,7 @@ from callpath_modeler.modeling.constants.noise import LEAST_IN_SUMS
 from callpath_modeler.modeling.distributions import as_normal, scores
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.modeling.sums import addable, as_addends, ends_of_sums
+from cells import cells
 from synthetic import fitted
 
 CONFIDENCE = 0.95
@@ -60,8 +61,8 @@ def test_what_has_no_band_is_sure_and_what_has_no_model_adds_nothing() -> None:
     np.testing.assert_allclose(ends, [[7.5, 0.0], [9.0, 0.0]], rtol=1e-9)
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("value", [np.inf, 1e200, 1e300])
+@cells("correlation", [0.0, 0.1, 1.0])
+@cells("value", [np.inf, 1e200, 1e300])
 def test_sums_with_what_is_larger_than_its_square_can_be_have_ends(
     value: float, correlation: float
 ) -> None:
@@ -124,8 +125,8 @@ def test_the_low_end_of_what_is_wrong_alike_is_far_below_the_value() -> None:
     assert low < 0.1 * rows[:, -2].sum() < high
 
 
-@pytest.mark.parametrize(("rows", "correlation"), [(2, 0.0), (2, 0.3), (10, 0.25), (100, 0.25)])
-@pytest.mark.parametrize("high", [1e2, 1e8, np.inf])
+@cells(("rows", "correlation"), [(2, 0.0), (2, 0.3), (10, 0.25), (100, 0.25)])
+@cells("high", [1e2, 1e8, np.inf])
 def test_the_low_end_of_parts_that_may_be_huge_is_below_the_value(
     rows: int, correlation: float, high: float
 ) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.modeling import SearchSpace, Term, fit
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.one_parameter import hypotheses
+from cells import cells
 
 P = 8 * 2.0 ** np.arange(6)
 FAR = np.array([16 * P[-1]])
@@ -22,14 +22,14 @@ def predicted(power: float, rows: int = 10):
     return (each[:rows, 0] / FAR**power for each in (found.value, found.low, found.high))
 
 
-@pytest.mark.parametrize("power", [0.4, 0.9, 1.4, 1.7, -0.3, -0.8, -1.3])
+@cells("power", [0.4, 0.9, 1.4, 1.7, -0.3, -0.8, -1.3])
 def test_tenths_are_powers_like_others(power: float) -> None:
     value, low, high = predicted(power)
     assert np.abs(np.log(value)).max() < 0.05
     assert ((low <= 1) & (high >= 1)).mean() >= 0.9
 
 
-@pytest.mark.parametrize("power", [0.43, 0.63, 0.85, 1.27, -0.45, -0.63, -0.77, -0.93, -1.13])
+@cells("power", [0.43, 0.63, 0.85, 1.27, -0.45, -0.63, -0.77, -0.93, -1.13])
 def test_what_is_between_tenths_is_a_sum_of_both(power: float) -> None:
     value, low, high = predicted(power)
     assert np.abs(np.log(np.median(value))) < 0.05

@@ -63,7 +63,7 @@ def test_strong_scaling_is_a_falling_law(law: Law, growth: str, formula: str) ->
     assert modelled(law, noise=0.01)[0] == growth
 
 
-@pytest.mark.parametrize(
+@cells(
     ("law", "growth"),
     [
         (lambda p: 4 + 2 * p, "O(p)"),

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from callpath_modeler import modeling
+from cells import cells
 
 FOLDER = Path(modeling.__file__).parent
 PROJECT = FOLDER.parents[1]
@@ -57,7 +56,7 @@ def test_numbers_of_modules_are_in_the_tables_of_constants() -> None:
     assert found == CODES
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "expected"),
     [
         ("0.3", True),
@@ -84,7 +83,7 @@ def rules() -> set[str]:
     return {str(key.value) for key in keys if isinstance(key, ast.Constant)}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+@cells("table", TABLES)
 def test_each_constant_has_a_unit_a_meaning_and_evidence(table: Path) -> None:
     known = rules()
     assert known

@@ -18,6 +18,7 @@ from callpath_modeler.modeling import (
 from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.products import Product, differences
 from callpath_modeler.modeling.shapes import shape_table
+from cells import cells
 
 P = Term(Fraction(1), 0)
 ALL = differences(DEFAULT_SPACE.terms, np.array([1.0, 2, 4]))
@@ -32,7 +33,7 @@ def test_a_difference_has_the_values_and_the_growth_its_formula_says() -> None:
     assert TermDifference(P, Term(Fraction(0), 0)).text() == "(p - 1)"
 
 
-@pytest.mark.parametrize("shape", ALL, ids=str)
+@cells("shape", ALL)
 def test_differences_are_nothing_at_one_process_and_rise_from_there(shape: TermDifference) -> None:
     values = shape(np.append(2.0 ** np.arange(40), np.inf))
     assert values[0] == 0
@@ -155,7 +156,7 @@ def test_a_model_that_is_a_falling_difference_alone_falls_as_it_does() -> None:
     assert str(models.growth(0)) == "O(p^-1)"
 
 
-@pytest.mark.parametrize("shape", ALL, ids=str)
+@cells("shape", ALL)
 def test_a_product_with_a_difference_has_no_end(shape: TermDifference) -> None:
     product = Product((shape, P))
     targets = np.array([[np.inf, 4], [4, np.inf], [np.inf, np.inf], [4, 2]])

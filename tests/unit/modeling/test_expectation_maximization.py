@@ -10,6 +10,7 @@ from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.one_parameter import Hypotheses
 from callpath_modeler.modeling.mixture.posterior import maximize_evidence
+from cells import cells
 from many_rows import KINDS, many_rows, screened
 
 POINTS = 2.0 ** np.arange(3, 9)
@@ -20,8 +21,8 @@ def growing(models: Models) -> FloatArray:
     return np.array([str(models.growth(row)) != "O(1)" for row in range(len(models))])
 
 
-@pytest.mark.parametrize("repetitions", [1, 5])
-@pytest.mark.parametrize("noise", [0.01, 0.1, 0.3, 0.5, 1.0])
+@cells("repetitions", [1, 5])
+@cells("noise", [0.01, 0.1, 0.3, 0.5, 1.0])
 def test_noise_about_a_constant_is_no_growth(noise: float, repetitions: int) -> None:
     random = np.random.default_rng(int(1000 * noise) + repetitions)
     y = 5 * random.lognormal(0, noise, (70, 6, repetitions))

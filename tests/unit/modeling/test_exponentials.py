@@ -6,9 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from callpath_modeler.modeling import Models, better_exponentials, default_space, fit
+from cells import cells
 
 K = np.arange(3.0, 17.0)
 
@@ -45,10 +45,8 @@ def test_without_enough_points_or_values_nothing_is_suggested() -> None:
     assert better_exponentials(models, centres) is None
 
 
-@pytest.mark.parametrize(
-    "points", [2.0 ** np.arange(3, 9), np.arange(1.0, 9), np.array([10.0, 20, 30, 40, 50])]
-)
-@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
+@cells("points", [2.0 ** np.arange(3, 9), np.arange(1.0, 9), np.array([10.0, 20, 30, 40, 50])])
+@cells("noise", [0.0, 0.05, 0.2])
 def test_power_laws_are_hardly_ever_taken_for_exponentials(
     points: np.ndarray, noise: float
 ) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
+from cells import cells
 
 P = 8 * 2.0 ** np.arange(6)
 FAR = 16 * P[-1:]
@@ -25,7 +25,7 @@ def measured(law: Callable[[FloatArray], FloatArray], noise: float = 0.02) -> Mo
     return fit(P, y)
 
 
-@pytest.mark.parametrize("power", [-1.05, -1.1, -1.15, -1.2, -4 / 3, -1.5, -2, -3])
+@cells("power", [-1.05, -1.1, -1.15, -1.2, -4 / 3, -1.5, -2, -3])
 def test_powers_below_that_of_shared_work_are_within_the_class(power: float) -> None:
     models, truth = measured(lambda p: p**power), FAR**power
     far = models.predict(FAR)
@@ -34,7 +34,7 @@ def test_powers_below_that_of_shared_work_are_within_the_class(power: float) -> 
     assert (models.status == FitStatus.OK).mean() >= 0.9
 
 
-@pytest.mark.parametrize("log_of_all", [20, 22, 25, 30, 40])
+@cells("log_of_all", [20, 22, 25, 30, 40])
 def test_who_sorts_a_share_takes_less_than_a_share(log_of_all: float) -> None:
     models, truth = measured(sorting(log_of_all)), sorting(log_of_all)(FAR)
     far = models.predict(FAR)
@@ -52,8 +52,8 @@ def test_work_that_is_shared_is_not_said_to_fall_faster() -> None:
     assert ((far.low <= truth) & (truth <= far.high)).mean() >= 0.9
 
 
-@pytest.mark.parametrize("power", [-0.8, -1.1, -1.25])
-@pytest.mark.parametrize("beside", [lambda p: p / 512, lambda p: np.log2(p) / 9])
+@cells("power", [-0.8, -1.1, -1.25])
+@cells("beside", [lambda p: p / 512, lambda p: np.log2(p) / 9])
 def test_what_grows_beside_other_work_is_seen(
     power: float, beside: Callable[[FloatArray], FloatArray]
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as arrays
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, SearchSpace, default_space, fit, learn
 from callpath_modeler.modeling.model_columns import column_names
+from cells import cells
 
 POINTS = 2.0 ** np.arange(3, 9)
 NAN = np.nan
@@ -43,8 +44,8 @@ def same(one: Models, two: Models) -> bool:
     )
 
 
-@pytest.mark.parametrize("method", ["mixture", "classic"])
-@pytest.mark.parametrize(
+@cells("method", ["mixture", "classic"])
+@cells(
     ("law", "growth"),
     [
         (lambda k: 3 + 2 * 2**k, "O(2^k)"),
@@ -89,8 +90,8 @@ def test_no_prediction_is_ever_negative(data: st.DataObject) -> None:
     ).all()
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize(
+@cells("noise", [0.0, 0.02])
+@cells(
     ("values", "end"),
     [
         ([100, 100, 100, 50, 50, 50], 50),
@@ -183,8 +184,8 @@ def test_rows_of_the_classic_method_do_not_depend_on_others() -> None:
     assert whole.values(targets)[1000:1100] == pytest.approx(part.values(targets), rel=1e-9)
 
 
-@pytest.mark.parametrize("folds", [None, 2, 3])
-@pytest.mark.parametrize("aggregate", ["median", "mean", "min"])
+@cells("folds", [None, 2, 3])
+@cells("aggregate", ["median", "mean", "min"])
 def test_every_setting_of_the_classic_method_finds_a_clear_growth(
     folds: int | None, aggregate: Any
 ) -> None:
@@ -294,7 +295,7 @@ def test_bands_of_clear_data_are_narrow_and_of_noisy_data_wide() -> None:
     assert held.mean() > 0.9
 
 
-@pytest.mark.parametrize(
+@cells(
     ("points", "y", "settings_", "message"),
     [
         ([1, 2, 3, 0], np.ones((1, 4, 1)), {}, "above zero"),

@@ -3,19 +3,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from cells import cells
 
 powers = st.fractions(min_value=-4, max_value=4, max_denominator=12)
 growths = st.builds(Growth, powers, powers, powers)
 quick = settings(max_examples=60)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("exponent", "log", "text", "pretty"),
     [
         ("0", "0", "O(1)", "O(1)"),
@@ -40,7 +40,7 @@ def test_growth_is_written_in_o_notation(exponent: str, log: str, text: str, pre
     assert growth.text("n") == text.replace("p", "n")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("rate", "text", "pretty"),
     [
         ("1", "O(k^3 2^k)", "O(k³ 2^k)"),

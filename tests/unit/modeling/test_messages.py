@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import fit
+from cells import cells
 
 SIZES = 8.0 ** np.arange(1, 8)
 LAWS = {
@@ -15,8 +16,8 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("repetitions", [1, 5])
+@cells("law", LAWS)
+@cells("repetitions", [1, 5])
 def test_start_up_times_beside_large_messages_are_told(law: str, repetitions: int) -> None:
     points = np.array([(p, n) for p in 2.0 ** np.arange(2, 8) for n in SIZES])
     exact = np.tile(LAWS[law](*points.T), (10, 1))

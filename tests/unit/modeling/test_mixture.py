@@ -165,7 +165,7 @@ def test_rows_whose_sums_are_beyond_all_numbers_have_no_model(times: int) -> Non
     assert fit(POINTS, y[-1:]).status == [FitStatus.NON_FINITE]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("points", "law", "formula"),
     [
         ([8.0, 16, 32], lambda p: 3 + 2 * p, "3 + 2 * p"),
@@ -195,8 +195,8 @@ def test_four_points_are_enough_for_two_terms_that_show() -> None:
     assert found == pytest.approx([0.1 * 1024 * 12, 5, 307.2], rel=0.03)
 
 
-@pytest.mark.parametrize("rest", [0.0, 0.3])
-@pytest.mark.parametrize("power", [4, 5, 6, 7])
+@cells("rest", [0.0, 0.3])
+@cells("power", [4, 5, 6, 7])
 def test_laws_of_sizes_as_steep_as_those_of_correlated_electrons_are_found(
     power: int, rest: float
 ) -> None:

@@ -16,6 +16,7 @@ from callpath_modeler.modeling.repetitions import (
     relative_efficiency,
     summarise,
 )
+from cells import cells
 
 Noise = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 NAN = np.nan
@@ -162,7 +163,7 @@ NOISES = [
 ]
 
 
-@pytest.mark.parametrize(("noise", "how", "is_better"), NOISES)
+@cells(("noise", "how", "is_better"), NOISES)
 def test_the_efficiency_of_a_centre_is_that_of_fresh_draws_of_the_noise(
     noise: Noise, how: Centre, is_better: bool
 ) -> None:
@@ -176,7 +177,7 @@ def test_the_efficiency_of_a_centre_is_that_of_fresh_draws_of_the_noise(
     assert (efficiency < 1) == is_better
 
 
-@pytest.mark.parametrize(("noise", "how"), [each[:2] for each in NOISES])
+@cells(("noise", "how"), [each[:2] for each in NOISES])
 def test_models_are_of_means_whatever_the_noise_unless_another_centre_is_asked_for(
     noise: Noise, how: Centre
 ) -> None:

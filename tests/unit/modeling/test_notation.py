@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler.modeling import GrowthSyntaxError, parse_growth
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     ("texts", "canonical"),
     [
         (("O(1)", "1", " O( 1 ) ", "Θ(1)", "O(1 + 1/p)"), "O(1)"),
@@ -52,7 +53,7 @@ def test_a_parameter_of_any_name_is_read_when_it_is_known() -> None:
         parse_growth("O(p)", "problem size")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "column", "message"),
     [
         ("", 0, "a factor is missing"),

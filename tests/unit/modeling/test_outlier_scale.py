@@ -10,6 +10,7 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Models, fit
 from callpath_modeler.modeling.constants.noise import LEAST_IN_SUMS
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from cells import cells
 
 POINTS = 2.0 ** np.arange(3, 9)
 FAR = np.append(POINTS, 4096.0)
@@ -46,9 +47,9 @@ def errors(models: Models) -> FloatArray:
     return np.asarray(np.abs(models.values(FAR[-1:])[:, 0] / TRUTH[:, -1] - 1))
 
 
-@pytest.mark.parametrize("repetitions", [1, 3])
-@pytest.mark.parametrize("factor", [0.8, 1.3, 2.0])
-@pytest.mark.parametrize("point", [0, 2, 5])
+@cells("repetitions", [1, 3])
+@cells("factor", [0.8, 1.3, 2.0])
+@cells("point", [0, 2, 5])
 def test_a_scale_at_which_all_rows_are_off_by_one_factor_is_found_and_counts_little(
     point: int, factor: float, repetitions: int
 ) -> None:
@@ -62,8 +63,8 @@ def test_a_scale_at_which_all_rows_are_off_by_one_factor_is_found_and_counts_lit
     assert ((band.low[:, 0] <= TRUTH[:, -1]) & (TRUTH[:, -1] <= band.high[:, 0])).mean() > 0.9
 
 
-@pytest.mark.parametrize("factor", [1e-6, 0.01, 30.0, 1000.0])
-@pytest.mark.parametrize("point", [2, 5])
+@cells("factor", [1e-6, 0.01, 30.0, 1000.0])
+@cells("point", [2, 5])
 def test_factors_are_told_however_large_as_of_another_unit(point: int, factor: float) -> None:
     odd = fit(POINTS, measured(slow(point, factor), point)).odd_scale
     assert odd is not None

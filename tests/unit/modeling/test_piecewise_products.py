@@ -11,6 +11,7 @@ from callpath_modeler.modeling import Break, FitStatus, fit, slice_along
 from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from cells import cells
 
 P = (8.0, 16.0, 32.0, 64.0, 128.0)
 N = (10.0, 20.0, 30.0, 40.0, 50.0)
@@ -26,7 +27,7 @@ def measured(points, laws, noise=0.02):
     return exact[..., None] * (1 + noise * rng.uniform(-0.5, 0.5, (*exact.shape, 3)))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("formula", "law"),
     [
         ("3 * [p > 90.51] * n", lambda p, n: n * np.where(p > 100, 5, 2)),
@@ -37,7 +38,7 @@ def measured(points, laws, noise=0.02):
         ("5 * max(1, p/32) * n", lambda p, n: 5 * n * np.maximum(p / 32, 1)),
     ],
 )
-@pytest.mark.parametrize("noise", [0.0, 0.02])
+@cells("noise", [0.0, 0.02])
 def test_laws_that_break_along_a_parameter_are_outside_and_named(formula, law, noise):
     points = grid(P, N)
     models = fit(points, measured(points, [law], noise))
@@ -88,9 +89,9 @@ def test_three_values_of_a_parameter_show_no_break():
     assert broken == {1}
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize("at", [11.0, 40.0, 100.0])
-@pytest.mark.parametrize("rises", [False, True])
+@cells("noise", [0.0, 0.02])
+@cells("at", [11.0, 40.0, 100.0])
+@cells("rises", [False, True])
 def test_what_levels_off_between_two_values_stays_there(at, rises, noise):
     points = grid(P, N)
 

@@ -10,6 +10,7 @@ import pytest
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, Term, fit
+from cells import cells
 
 POINTS = 2.0 ** np.arange(3, 9)
 TARGETS = np.array([512.0, 2048.0])
@@ -116,7 +117,7 @@ def among_others() -> tuple[Models, Models]:
     return models, replace(models, confidence=0.5)
 
 
-@pytest.mark.parametrize("name", list(BROKEN))
+@cells("name", list(BROKEN))
 def test_laws_outside_the_class_are_said_to_be_and_held_by_their_bands(
     name: str, among_others: tuple[Models, Models]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import FitStatus, Models, fit
 from callpath_modeler.modeling.mixture.scaled_rows import data_of, noise_of, repetition_stats
+from cells import cells
 
 DOUBLED = 8 * 2.0 ** np.arange(5)
 NODES = np.array([32, 48, 64, 96, 128.0])
@@ -23,7 +24,7 @@ def band(models: Models, target: float) -> tuple[FloatArray, FloatArray]:
     return predicted.low[:, 0], predicted.high[:, 0]
 
 
-@pytest.mark.parametrize(
+@cells(
     "law",
     [
         lambda p: p - 1,

@@ -146,7 +146,7 @@ def test_shapes_survive_json() -> None:
     assert again == shapes
 
 
-@pytest.mark.parametrize(
+@cells(
     "entry",
     [
         {"kind": "hop", "at": 3, "exponent": "0"},

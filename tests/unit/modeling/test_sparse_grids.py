@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.modeling import fit, slice_with_line_models
+from cells import cells
 
 P, N, LARGEST = (2, 4, 8, 16, 32, 64, 128, 256), (1e5, 2e5, 4e5, 8e5), 16
 POINTS = np.array([(p, n) for n in N for p in P if n < N[-1] or p <= LARGEST], dtype=np.float64)
@@ -24,7 +24,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@cells("law", LAWS.values())
 def test_runs_at_other_values_improve_a_slice_beyond_its_own_runs(law):
     exact = law(*POINTS.T)
     noise = np.random.default_rng(7).normal(scale=0.02, size=(len(SEEDS), len(POINTS), 2))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import fit
+from cells import cells
 
 P = 2.0 ** np.arange(3, 15)
 
@@ -33,8 +34,8 @@ def staircases(seed, sign):
         yield start + sign * size * ((scales + begin) // tread)
 
 
-@pytest.mark.parametrize("known", [4, 5, 6])
-@pytest.mark.parametrize("ahead", [1, 2, 4])
+@cells("known", [4, 5, 6])
+@cells("ahead", [1, 2, 4])
 def test_bands_hold_the_next_steps_upwards(known, ahead):
     levels = [a * np.ceil(np.log(P) / np.log(b) - 1e-9) for a in (1, 2, 5, 75) for b in (4, 8, 16)]
     assert held([*staircases(1, 1), *levels], known, ahead).mean() >= 0.97

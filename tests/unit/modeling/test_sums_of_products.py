@@ -15,6 +15,7 @@ from callpath_modeler.modeling.mixture import row_models
 from callpath_modeler.modeling.product_sums import partitions, product_space
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
+from cells import cells
 
 P, N = (8.0, 16.0, 32.0, 64.0), (10.0, 20.0, 30.0, 40.0)
 M, Q = (2.0, 4.0, 8.0, 16.0), (5.0, 9.0, 20.0)
@@ -55,8 +56,8 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("design", ["grid", "cross", "corner"])
-@pytest.mark.parametrize("formula", LAWS)
+@cells("design", ["grid", "cross", "corner"])
+@cells("formula", LAWS)
 def test_sums_of_three_parameters_are_found_where_pairs_of_products_fit_as_well(formula, design):
     points = grid(P, N, M) if design == "grid" else cross(P, N, M, corner=design == "corner")
     law = LAWS[formula]
@@ -173,7 +174,7 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@cells("name", PRODUCTS)
 def test_lines_and_one_inner_point_give_exact_products_of_three_parameters(name):
     points, law = sparse(3), PRODUCTS[name]
     models = fit(points, measured(points, law, 0.0))
@@ -184,7 +185,7 @@ def test_lines_and_one_inner_point_give_exact_products_of_three_parameters(name)
         assert band.high[0, 0] >= law(*far) * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("name", [name for name in PRODUCTS if name != "small beside others"])
+@cells("name", [name for name in PRODUCTS if name != "small beside others"])
 def test_with_little_noise_such_products_are_close_and_their_bands_hold(name):
     points, law = sparse(3), PRODUCTS[name]
     models = fit(points, measured(points, law, 0.01))

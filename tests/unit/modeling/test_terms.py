@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.modeling import CLASSIC_SPACE, DEFAULT_SPACE, SearchSpace, Term, default_space
+from cells import cells
 
 PUBLISHED = SearchSpace.of([Fraction(half, 2) for half in range(7)])
 """I = {0, 1/2, 1, 3/2, 2, 5/2, 3}, J = {0, 1, 2}, n = 5 (SC13)."""
@@ -53,7 +54,7 @@ def test_a_space_survives_json() -> None:
             SearchSpace.from_header(damage)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("exponents", "logs", "max_terms", "message"),
     [
         (["x"], [0], 1, "'x' is not an exponent"),

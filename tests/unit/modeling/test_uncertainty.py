@@ -10,6 +10,7 @@ from scipy import special
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.modeling import Mixture
+from cells import cells
 
 
 def one(
@@ -32,7 +33,7 @@ def samples(of: Mixture, count: int) -> FloatArray:
 THREE = one([10.0, 12.0, 40.0], [0.1, 0.3, 0.2], [0.2, 0.05, 0.5], [0.6, 0.3, 0.1])
 
 
-@pytest.mark.parametrize("probability", [0.025, 0.2, 0.5, 0.8, 0.975])
+@cells("probability", [0.025, 0.2, 0.5, 0.8, 0.975])
 def test_a_quantile_is_that_of_samples(probability: float) -> None:
     drawn = samples(THREE, 100_000)
     found = THREE.quantile(probability)[0, 0]
@@ -40,7 +41,7 @@ def test_a_quantile_is_that_of_samples(probability: float) -> None:
     assert THREE.exceedance(found)[0, 0] == pytest.approx(1 - probability, abs=1e-6)
 
 
-@pytest.mark.parametrize("value", [5.0, 9.9, 12.0, 30.0, 90.0])
+@cells("value", [5.0, 9.9, 12.0, 30.0, 90.0])
 def test_an_exceedance_is_the_share_of_samples_above(value: float) -> None:
     share = (samples(THREE, 100_000) > value).mean()
     assert THREE.exceedance(value)[0, 0] == pytest.approx(share, abs=0.004)

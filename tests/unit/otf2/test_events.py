@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cells import cells
 from cpmodel_otf2 import archive
 from cpmodel_otf2.definitions import (
     UNDEFINED,
@@ -122,7 +123,7 @@ def test_both_ways_of_reading_give_one_stream(exchange):
                     np.testing.assert_array_equal(getattr(one, column), getattr(two, column))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("posted", "is_any"), [("ANY", 1), ("MPI_ANY_SOURCE", 1), ("3", 0), (-1, 1), (3, 0), (None, 0)]
 )
 def test_receives_from_any_source_are_told_by_an_attribute(tmp_path, posted, is_any):

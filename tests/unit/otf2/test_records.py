@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cells import cells
 from cpmodel_otf2.anchor import damage_of
 
 BLOCK = 256 << 10
@@ -37,14 +38,14 @@ def test_an_intact_file_of_several_blocks_is_not_damaged(intact, tmp_path):
     assert damage(tmp_path, intact) is None
 
 
-@pytest.mark.parametrize("at", [18, 100, 5000, BLOCK + 18, 2 * BLOCK + 40])
+@cells("at", [18, 100, 5000, BLOCK + 18, 2 * BLOCK + 40])
 def test_zeros_in_a_record_are_found(intact, tmp_path, at):
     content = bytearray(intact)
     content[at : at + 600] = bytes(600)
     assert "no record begins at byte" in (damage(tmp_path, bytes(content)) or "")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("change", "reason"),
     [
         (lambda _: b"", "the file is cut off"),

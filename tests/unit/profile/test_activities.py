@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.profile.balance import Activity, activities_of, activity_of, innermost
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
+from cells import cells
 
 ROOT_OF_MPI = Region(PROGRAM, paradigm="mpi", role="artificial")
 
@@ -16,7 +16,7 @@ def tree_of(parents, regions):
     return CallTree.from_parents(parents, np.arange(len(regions)), regions)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("region", "activity"),
     [
         (Region("main"), Activity.COMPUTATION),

@@ -12,6 +12,7 @@ from callpath_modeler.profile import calltree
 from callpath_modeler.profile.calltree import ROOT, CallTree, escape, subtree_ends
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.testing.checks import check_tree
+from cells import cells
 from synthetic import call_tree, chain
 
 PATHS = ["main", "main/f", "main/f/g", "main/f/h", "main/k", "other"]
@@ -187,7 +188,7 @@ def test_a_tree_that_nobody_uses_leaves_no_copy():
     assert gone() is None
 
 
-@pytest.mark.parametrize(
+@cells(
     "ids", [[[1, 1], [8, 8]], [[1, 0], [8, 8]], [[-1], [8]], [[2], [8]], [[0], [7]], [[0], [33]]]
 )
 def test_stored_ids_of_no_call_path_or_length_are_refused(ids):

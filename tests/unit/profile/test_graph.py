@@ -4,11 +4,11 @@ import io
 import re
 
 import networkx as nx
-import pytest
 
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import Region
 from callpath_modeler.report.model_tables import call_path_graph
+from cells import cells
 from synthetic import call_tree
 
 TREE = call_tree(["main", "main/f@7", "main/f@7/MPI_Send", "main/g", "main/g/MPI_Send"])
@@ -49,7 +49,7 @@ def test_graphml_reads_back_as_it_was():
         }
 
 
-@pytest.mark.parametrize("name", ['say "hi"', "a\\b", "f<int>&", "é ü", r"line\nbreak"])
+@cells("name", ['say "hi"', "a\\b", "f<int>&", "é ü", r"line\nbreak"])
 def test_names_with_special_signs_survive_in_both_formats(name):
     tree = CallTree.from_parents([ROOT], [0], [Region(name)])
     graph = call_path_graph(tree)

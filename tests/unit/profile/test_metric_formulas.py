@@ -15,6 +15,7 @@ from callpath_modeler.profile.metric_formulas import (
     parse_definitions,
 )
 from callpath_modeler.support.expression import as_units
+from cells import cells
 
 
 def defined(text):
@@ -28,7 +29,7 @@ def value(text, **operands):
     return float(formula.of([np.array([float(operands[name])]) for name in made.operands])[0])
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "expected"),
     [
         ("a / b", 3.0),
@@ -66,7 +67,7 @@ def test_the_text_of_a_definition_is_read_as_the_same_definition(name):
     assert parse_definitions([made.text]) == (made,)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "expected"),
     [
         ("a - b", 1),
@@ -84,7 +85,7 @@ def test_only_linear_formulas_without_a_constant_term_add_up(text, expected):
     assert degree(defined(f"x = {text}").node, lambda name: name != "ratio") == expected
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "expected"),
     [
         ("t - 2 * t", as_units("s")),
@@ -110,7 +111,7 @@ def test_a_definition_needs_the_operands_of_earlier_ones():
     assert measured_operands(chain, "time") == ("time",)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("texts", "message"),
     [
         (["ipc"], "not NAME = FORMULA"),

@@ -18,12 +18,13 @@ from callpath_modeler.profile.omissions import (
 )
 from callpath_modeler.studies.loading import load
 from callpath_modeler.studies.pipeline import fit
+from cells import cells
 from store_mutations import Stored
 
 OF_PATHS = Omission(OmissionKind.CALL_PATHS, 16, share=0.72, metric="time")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("omission", "text"),
     [
         (OF_PATHS, "without 16 call paths, 72 % of the time"),
@@ -70,9 +71,7 @@ def test_a_cost_without_a_total_has_no_share():
     assert share_of(1.0, 4.0) == 0.25
 
 
-@pytest.mark.parametrize(
-    "change", [{"count": -1}, {"share": 1.5}, {"kind": "none"}, {"metric": 7}, {"whole": -1}]
-)
+@cells("change", [{"count": -1}, {"share": 1.5}, {"kind": "none"}, {"metric": 7}, {"whole": -1}])
 def test_a_store_with_an_impossible_omission_is_refused(samples, tmp_path, change):
     path = tmp_path / "a.cpm"
     experiment = replace(load(samples / "stencil"), omissions=(OF_PATHS,))

@@ -9,6 +9,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import Patterns, find_one, match, matcher_of, short_name
 from callpath_modeler.profile.schema import PROGRAM, Region
+from cells import cells
 from synthetic import call_tree, chain
 
 TREE = call_tree(
@@ -29,7 +30,7 @@ def found(pattern, tree=TREE):
     return [tree.path(int(row)) for row in np.flatnonzero(match(tree, pattern))]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("pattern", "rows"),
     [
         ("main", [0]),
@@ -78,7 +79,7 @@ def test_a_slash_in_a_name_is_written_with_a_backslash():
     assert found("main/c\\/", tree) == found("/main/c\\//", tree) == ["main/c\\/"]
 
 
-@pytest.mark.parametrize("name", ["f[0]", "a.b", "x+y", "(anonymous)", "p|q", "$!omp", "^a$"])
+@cells("name", ["f[0]", "a.b", "x+y", "(anonymous)", "p|q", "$!omp", "^a$"])
 def test_signs_of_regular_expressions_stand_for_themselves(name):
     tree = CallTree.from_parents([ROOT, ROOT], [0, 1], [Region(name), Region("axb")])
     assert match(tree, name).tolist() == [True, False]
@@ -107,7 +108,7 @@ def test_a_chain_of_50000_calls_is_matched():
     assert match(chain(50_000), "**/f/f").sum() == 49_999
 
 
-@pytest.mark.parametrize("pattern", ["", "/", "//", "~(", "main/~[", "main/~*"])
+@cells("pattern", ["", "/", "//", "~(", "main/~[", "main/~*"])
 def test_a_malformed_pattern_is_a_usage_error(pattern):
     with pytest.raises(UsageError):
         match(TREE, pattern)
@@ -148,7 +149,7 @@ def test_find_one_suggests_the_nearest_function():
     assert "MPI_Waitall" in caught.value.hint
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "short"),
     [
         ("MPI_Wait", "MPI_Wait"),
@@ -184,7 +185,7 @@ def test_patterns_may_have_more_segments_than_a_number_has_bits():
     assert np.flatnonzero(match(tree, "**/" + "/".join("f" * 90))).tolist() == list(range(89, 100))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("pattern", "meant"),
     [
         ("main/solve/ComSBN/MPI_Waitall", "main/solve/CommSBN/MPI_Waitall"),

@@ -56,7 +56,7 @@ def test_an_expression_fits_where_it_does_in_python(option, expression, names):
         assert machine.search(name) == (python.search(name) is not None), name
 
 
-@pytest.mark.parametrize(
+@cells(
     ("expression", "fitting", "others"),
     [
         ("^MPI_(Send|Recv)$", ["MPI_Send", "MPI_Recv"], ["MPI_Sendrecv", "xMPI_Send", "MPI_"]),
@@ -114,7 +114,7 @@ def test_what_a_machine_remembers_is_bounded():
     assert machine.search("一xabcy")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("expression", "message", "column"),
     [
         ("(", "a group has no end", 2),
@@ -141,7 +141,6 @@ def test_what_a_machine_remembers_is_bounded():
         ("((){1999}){1999}", "with its repetitions written out, it has more than 2000 steps", 1),
         ("a" * 2000, "with its repetitions written out, it has more than 2000 steps", 1),
     ],
-    ids=lambda value: str(value)[:20],
 )
 def test_what_is_not_read_is_refused_with_its_place(expression, message, column):
     with pytest.raises(ExpressionError) as caught:

@@ -19,6 +19,7 @@ from callpath_modeler.profile.scaling_kind import (
     with_scaling_of,
 )
 from callpath_modeler.profile.schema import Extent, Metric, Reduction, Region
+from cells import cells
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)
@@ -199,8 +200,8 @@ CONSTANT = {"main": [1e-9] * 5, "main/solve": [8.0] * 5}
 SHARED = {"main": [1e-9] * 5, "main/solve": list(8 / P)}
 
 
-@pytest.mark.parametrize("serial", [0.05, 0.2, 0.4])
-@pytest.mark.parametrize("place", ["main", "main/partition", "main/initialise"])
+@cells("serial", [0.05, 0.2, 0.4])
+@cells("place", ["main", "main/partition", "main/initialise"])
 def test_a_serial_part_does_not_hide_shared_work(serial, place):
     values = {"main": [0.0] * 5, "main/solve": list((1 - serial) * 2 / P)}
     values[place] = [serial] * 5
@@ -231,7 +232,7 @@ def test_work_of_one_process_does_not_make_a_program_strong():
     assert recognised(replace(made, columns={name: values}))[0] == "weak"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("kind", "told"),
     [
         ("strong", {"scalability": lambda _: "strong"}),
@@ -243,7 +244,7 @@ def test_work_of_one_process_does_not_make_a_program_strong():
         ("weak", {"nx_global_size": lambda p: 12 * p ** (1 / 3)}),
     ],
 )
-@pytest.mark.parametrize("values", [UNKNOWN, CONSTANT, SHARED])
+@cells("values", [UNKNOWN, CONSTANT, SHARED])
 def test_statements_of_the_profiles_decide(kind, told, values):
     made = with_metadata(experiment(values), **told)
     found = recognised(made)
@@ -251,7 +252,7 @@ def test_statements_of_the_profiles_decide(kind, told, values):
     assert next(iter(told)) in found.reason
 
 
-@pytest.mark.parametrize(
+@cells(
     "told",
     [
         {"problem_size": lambda _: 30},
@@ -298,7 +299,7 @@ def test_some_runs_that_do_not_show_the_kind_keep_that_of_all_runs():
     assert (kept.scaling, kept.scaling_reason) == ("strong", "by bytes")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("names", "chosen"),
     [
         (["cores", "p"], "p"),

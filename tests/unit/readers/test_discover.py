@@ -6,6 +6,7 @@ import pytest
 
 from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.readers.discover import RunFile, discover, natural_order, write_manifest
+from cells import cells
 from synthetic import FakeReader, registry
 
 KNOWN = registry(FakeReader())
@@ -107,7 +108,7 @@ def test_links_to_runs_elsewhere_are_followed_and_each_place_is_looked_into_once
     assert len(discover([here], KNOWN)) == 4  # p8 by both links: reading tells that it is one
 
 
-@pytest.mark.parametrize(
+@cells(
     ("pattern", "name", "parameters"),
     [
         ("app.p{p}.n{n}.r{rep}", "app.p8.n2e3.r4", {"p": 8, "n": 2000}),
@@ -123,7 +124,7 @@ def test_a_pattern_of_names_says_where_parameters_stand(tmp_path, pattern, name,
     assert run.parameters == parameters
 
 
-@pytest.mark.parametrize("pattern", ["app", "{p}{p}", "{p", "p}", "{}", "{p2}"])
+@cells("pattern", ["app", "{p}{p}", "{p", "p}", "{}", "{p2}"])
 def test_a_malformed_pattern_is_a_usage_error(tmp_path, pattern):
     put(tmp_path, "app.p1/profile.fake")
     with pytest.raises(UsageError, match="malformed"):
@@ -154,7 +155,7 @@ def test_a_manifest_says_which_runs_there_are(tmp_path):
     assert [run.is_explicit for run in runs] == [True, False]
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         "",

@@ -10,6 +10,7 @@ import pytest
 import cube_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.studies.loading import load
+from cells import cells
 from fuzz import seeds
 from fuzz.forms import unzipped, zipped
 from fuzz.judge import check_refusal
@@ -57,7 +58,7 @@ def caliper(**changed):
     return json.dumps({**document, **changed})
 
 
-@pytest.mark.parametrize(
+@cells(
     "changed",
     [
         {"columns": [["time"], "mpi.rank", "path"]},
@@ -74,7 +75,6 @@ def caliper(**changed):
         {"nodes": [{"label": "a", "column": "path", "parent": 0}]},
         {"column_metadata": [[], {}, 3]},
     ],
-    ids=lambda changed: json.dumps(changed)[:40],
 )
 def test_damaged_cells_of_caliper_are_refused(tmp_path, changed):
     text = caliper(**changed).replace("Infinity", "1e400")
@@ -84,7 +84,7 @@ def test_damaged_cells_of_caliper_are_refused(tmp_path, changed):
         check_refusal(error, tmp_path / "a.json")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "content"),
     [
         ("a.json", seeds.extrap_json()[0]),
@@ -94,7 +94,6 @@ def test_damaged_cells_of_caliper_are_refused(tmp_path, changed):
         ("a.json", seeds.hatchet()[0]),
         ("a.json", seeds.caliper_json()[0]),
     ],
-    ids=["new", "old", "rows", "lines", "hatchet", "caliper"],
 )
 def test_half_a_character_in_json_is_refused(tmp_path, name, content):
     assert b"main" in content
@@ -102,13 +101,12 @@ def test_half_a_character_in_json_is_refused(tmp_path, name, content):
     assert "surrogate" in refused(path)
 
 
-@pytest.mark.parametrize(
+@cells(
     "header",
     [b"{'descr': (((((((((", b"{'descr': '<f8', 'shape': (1,}", b"\xff\xfe\0", b"{'a': lambda: 1}",
      b"{'descr': 'O', 'fortran_order': False, 'shape': (1,), }",
      b"{'descr': '<f8', 'fortran_order': False, 'shape': (-5,), }",
      b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }"],
-    ids=lambda header: repr(header[:30]),
 )  # fmt: skip
 def test_a_damaged_header_of_an_array_in_an_archive_is_refused(tmp_path, header):
     members = unzipped(seeds.extrap_experiment()[0])
@@ -168,7 +166,7 @@ def test_a_path_of_a_manifest_that_no_file_can_have_is_refused(tmp_path, name):
     refused(written(tmp_path / "runs.toml", text))
 
 
-@pytest.mark.parametrize("value", ["1e400", "9" * 400, "9" * 5000, "nan", "inf", '"x"'])
+@cells("value", ["1e400", "9" * 400, "9" * 5000, "nan", "inf", '"x"'])
 def test_a_parameter_of_a_manifest_that_is_no_number_is_refused(tmp_path, value):
     written(tmp_path / "a.csv", "callpath,time\nmain,1\n")
     text = f'schema = 1\n[[run]]\npath = "a.csv"\nparameters = {{ p = {value} }}\n'

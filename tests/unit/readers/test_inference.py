@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from callpath_modeler.readers.inference import Role, infer
 from callpath_modeler.readers.tokens import NumberColumn, columns_of
+from cells import cells
 
 SCALES = [8.0, 8.0, 27.0, 27.0, 64.0, 64.0]
 
@@ -23,8 +24,8 @@ def only(values, label="n", known=None):
     return decision
 
 
-@pytest.mark.parametrize("label", ["n", "x", "profile", "job", "bench", "result", "summary"])
-@pytest.mark.parametrize("values", [range(1, 7), (3, 1, 6, 2, 5, 4), range(1001, 1007)])
+@cells("label", ["n", "x", "profile", "job", "bench", "result", "summary"])
+@cells("values", [range(1, 7), (3, 1, 6, 2, 5, 4), range(1001, 1007)])
 def test_a_number_that_differs_in_every_run_beside_p_is_a_run_number(label, values):
     decision = only(values, label, {"p": SCALES})
     assert decision.role is Role.RUN_NUMBER

@@ -6,9 +6,10 @@ import pytest
 
 from callpath_modeler.profile.balance import Activity, activity_of
 from callpath_modeler.readers.paths import known_region
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     "name",
     [
         "OpenMP_Implicit_Barrier",

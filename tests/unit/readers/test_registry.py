@@ -10,6 +10,7 @@ from callpath_modeler.readers import registry as home
 from callpath_modeler.readers.base import API_VERSION, Match, ProfileReader
 from callpath_modeler.readers.registry import Registry
 from callpath_modeler.support.program_path import EntryPoint
+from cells import cells
 from synthetic import FakeReader, registry
 
 
@@ -69,7 +70,7 @@ def test_the_surest_reader_is_taken(tmp_path):
     assert registry(by_name, by_content).find(tmp_path / "a.fake") is by_content
 
 
-@pytest.mark.parametrize(
+@cells(
     ("make", "words"),
     [
         (Path, "no such file"),

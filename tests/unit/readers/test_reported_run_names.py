@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callpath_modeler.studies.loading import load
+from cells import cells
 
 
 def folded(directory, *names):
@@ -31,7 +32,7 @@ def test_a_file_alone_in_its_directory_keeps_the_numbers_of_its_name(tmp_path_fa
     assert points(experiment) == {"p": (2, 4, 8, 16), "n": (100, 200, 400)}
 
 
-@pytest.mark.parametrize(
+@cells(
     "form",
     ["ntasks_{}_threads_2", "p_{}_t_2/x", "ntasks_{}/x", "{}/x", "lulesh-{}cores", "{}ranks/x"],
 )

@@ -123,7 +123,7 @@ def test_profiles_are_one_experiment_under_any_names(tmp_path_factory, samples, 
     assert experiment.modelled_parameters() == ("p",)
 
 
-@pytest.mark.parametrize("name", ["jobN", "profileN_shuffled", "weak_n", "ntpn", "nodes"])
+@cells("name", ["jobN", "profileN_shuffled", "weak_n", "ntpn", "nodes"])
 def test_names_do_not_change_the_ranking(tmp_path_factory, samples, name):
     directory = place(tmp_path_factory.mktemp("runs"), samples, NAMINGS[name])
     first = Study(samples / "lulesh").ranking(target=262144)

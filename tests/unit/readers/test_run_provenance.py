@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from callpath_modeler.profile.runs import Run
 from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.run_cases import provenance_findings
+from cells import cells
 
 
 def series(*metadata, points=(2.0, 4.0)):
@@ -24,7 +23,7 @@ def test_runs_that_tell_the_same_or_nothing_are_alike():
     assert provenance_findings(series({}, {})) == []
 
 
-@pytest.mark.parametrize("key", ["machine", "cluster", "compiler", "Compiler Version", "mpi"])
+@cells("key", ["machine", "cluster", "compiler", "Compiler Version", "mpi"])
 def test_machines_and_builds_are_named_with_how_many_runs_are_of_each(key):
     (found,) = provenance_findings(series({key: "old"}, {key: "new"}, {key: "new"}))
     assert (found.code, found.subject) == ("CPM131", key)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from callpath_modeler.readers.paths import is_measured, is_processes, read_title
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     ("title", "name", "unit", "factor", "inclusive", "additive"),
     [
         ("time", "time", "s", 1.0, None, True),

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from callpath_modeler.readers.tokens import NameWord, columns_of, tokens_in, word_of
+from cells import cells
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "found"),
     [
         ("app.p64.n1e6.r1", {"p": 64, "n": 1e6, "r": 1}),
@@ -32,7 +31,7 @@ def test_numbers_in_names_belong_to_words(name, found):
             for t in tokens_in(name)} == found  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@cells(
     "name",
     [
         "2024-05-17T10:22:33Z",

@@ -11,6 +11,7 @@ from callpath_modeler.readers.run_cases import words_of
 from callpath_modeler.studies.loading import LoadOptions, load
 from callpath_modeler.studies.pipeline import fit
 from callpath_modeler.studies.study import Study
+from cells import cells
 
 CASES = {"bitonic/random", "bitonic/reverse", "merge/random", "merge/reverse"}
 
@@ -91,7 +92,7 @@ def test_the_user_may_say_that_words_tell_no_cases_apart(series):
     assert max(run.repetition for run in experiment.runs) == 8
 
 
-@pytest.mark.parametrize(
+@cells(
     "names",
     [
         [f"app-p{p}-{letter}" for p in (2, 4, 8) for letter in "abc"],
@@ -101,7 +102,6 @@ def test_the_user_may_say_that_words_tell_no_cases_apart(series):
                                            strict=True)],
         [f"p{p}-{p}abcdef{r}9a{r}b{p}" for p in (2, 4, 8) for r in (1, 2)],
     ],
-    ids=["letters", "none", "each run its own", "each scale its own", "hashes"],
 )  # fmt: skip
 def test_other_words_are_no_cases(tmp_path, names):
     for name in names:

@@ -16,6 +16,7 @@ from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.excess_text import ExcessView
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.table_formats import to_csv, to_json
+from cells import cells
 from synthetic import chain, experiment
 
 NAN = float("nan")
@@ -197,8 +198,8 @@ def test_a_count_is_not_lost_but_excess():
     assert text(found)[0].startswith("From p = 2 to 4, 75 % of bytes is excess: 3.00 B of 4.00 B")
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
-@pytest.mark.parametrize("kind", ViewKind)
+@cells("width", [40, 80, 120])
+@cells("kind", ViewKind)
 def test_no_line_is_wider_than_the_terminal(lost, kind, width):
     lines = text(lost, width, kind=kind)
     assert max(map(cell_len, lines)) <= width

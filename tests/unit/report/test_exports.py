@@ -16,6 +16,7 @@ from callpath_modeler.report import exports
 from callpath_modeler.report.model_tables import values_table
 from callpath_modeler.report.table_formats import to_csv, to_json, to_jsonl
 from callpath_modeler.studies import loading
+from cells import cells
 from synthetic import TIME, call_tree, experiment
 
 ABSENT = float("nan")
@@ -100,10 +101,8 @@ def test_an_arrow_inside_of_a_name_does_not_split_it(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "write"), [("a.csv", to_csv), ("a.json", to_json), ("a.jsonl", to_jsonl)]
-)
-@pytest.mark.parametrize("inclusive", [False, True])
+@cells(("name", "write"), [("a.csv", to_csv), ("a.json", to_json), ("a.jsonl", to_jsonl)])
+@cells("inclusive", [False, True])
 def test_tables_of_values_are_read_back_as_they_were(tmp_path, name, write, inclusive):
     made = experiment(WHOLE, POINTS)
     table = values_table(made, TIME, inclusive=inclusive)

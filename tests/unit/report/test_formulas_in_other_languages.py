@@ -44,7 +44,7 @@ def test_a_product_of_shapes_holds_together():
     np.testing.assert_allclose(said, 1 + 2 * product(at))
 
 
-@pytest.mark.parametrize(
+@cells(
     ("formula", "written"),
     [
         ("0.0006349 + 2.98558e-05 * p^(3/2)", r"0.0006349 + 2.986 \cdot 10^{-5}\,p^{3/2}"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from rich.cells import cell_len
 
 from callpath_modeler.report.layout import TextColumn, chain_text, shorten, table, tree_table, wrap
@@ -139,7 +138,7 @@ def test_paths_that_look_alike_keep_their_ends_beside_their_marks_where_there_is
     }
 
 
-@pytest.mark.parametrize(
+@cells(
     ("room", "shown"),
     [
         (80, "a > bb > cc > dd > z"),

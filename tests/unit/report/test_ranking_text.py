@@ -22,6 +22,7 @@ from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS
 from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import Column, to_csv, to_json, to_markdown
+from cells import cells
 from synthetic import POINTS, experiment, fitted
 
 P = np.array(POINTS)
@@ -114,8 +115,8 @@ def test_a_metric_that_does_not_add_up_gets_no_total():
     assert "main is worst, 64.0 s" in text[0]
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("ascii_only", [False, True])
+@cells("width", [60, 80, 120])
+@cells("ascii_only", [False, True])
 def test_no_line_is_wider_than_the_terminal(fit, width, ascii_only):
     text = shown(rank(fit, 262144), width=width, ascii_only=ascii_only)
     assert max(map(cell_len, text)) <= width
@@ -154,8 +155,8 @@ def test_the_table_for_machines_has_every_call_path_and_column(fit):
     assert all(re.fullmatch(r"@[0-9a-f]{7,}", one) for one in made.columns["id"])
 
 
-@pytest.mark.parametrize("target", [64, np.inf])
-@pytest.mark.parametrize("by", list(By))
+@cells("target", [64, np.inf])
+@cells("by", list(By))
 def test_the_document_says_how_it_was_made(fit, target, by):
     ranking = rank(fit, target, by)
     finding = Finding("CPM102", "run", "odd", 2)
@@ -178,8 +179,8 @@ def test_a_total_that_does_not_exist_is_null():
                                  "predicted": None}  # fmt: skip
 
 
-@pytest.mark.parametrize("ascii_only", [False, True])
-@pytest.mark.parametrize("target", [8, 64, np.inf])
+@cells("ascii_only", [False, True])
+@cells("target", [8, 64, np.inf])
 def test_one_call_path_in_full(fit, target, ascii_only):
     lines = model_text(
         rank(fit, target), 1, style=TextStyle(width=80, ascii_only=ascii_only), linear=False

@@ -22,6 +22,7 @@ from callpath_modeler.report.table_formats import (
     to_jsonl,
     to_markdown,
 )
+from cells import cells
 
 NAN, INF = float("nan"), float("inf")
 TABLE = Table(
@@ -122,9 +123,7 @@ def test_markdown_escapes_the_bar_and_keeps_a_row_on_its_line():
     assert "a\\|b" in lines[4]
 
 
-@pytest.mark.parametrize(
-    ("value", "held"), [(1.5, 1.5), (NAN, None), (INF, "inf"), (-INF, "-inf"), (0.0, 0.0)]
-)
+@cells(("value", "held"), [(1.5, 1.5), (NAN, None), (INF, "inf"), (-INF, "-inf"), (0.0, 0.0)])
 def test_numbers_become_what_json_can_hold(value, held):
     assert json.loads(to_json(Table({}, header={"at": [value]})))["at"] == [held]
 

@@ -23,6 +23,7 @@ from callpath_modeler.report.ranking_table import all_rows, ranking_table
 from callpath_modeler.report.ranking_text import ShownRanking
 from callpath_modeler.report.table_formats import to_json
 from callpath_modeler.report.views_text import ForecastView
+from cells import cells
 from synthetic import POINTS, experiment
 
 P = np.array(POINTS)
@@ -176,9 +177,9 @@ def test_one_run_and_asked_for_predictions_are_told_beside_the_prediction(fit):
     assert largest[1:3] == ["p=32", "predicted"]
 
 
-@pytest.mark.parametrize("target", [8.0, 32.0])
-@pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("ascii_only", [False, True])
+@cells("target", [8.0, 32.0])
+@cells("width", [60, 80, 120])
+@cells("ascii_only", [False, True])
 def test_no_line_is_wider_than_the_terminal_and_the_interval_stays(fit, target, width, ascii_only):
     lines = text(rank(fit, target), width, ascii_only=ascii_only)
     assert max(map(cell_len, lines)) <= width

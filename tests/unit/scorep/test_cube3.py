@@ -9,6 +9,7 @@ import cube_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus, Reduction
 from callpath_modeler.readers.base import Match
+from cells import cells
 from cpmodel_scorep import CubexReader
 
 TREE = cw.random_tree(20, roots=2, seed=6)
@@ -53,7 +54,7 @@ def test_a_stray_ampersand_is_repaired(tmp_path):
         assert [finding.code for finding in profile.findings()] == ["CPM111"]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("old", "new", "word"),
     [
         (b'<row cnodeId="0">', b'<row cnodeId="77">', "call path 77"),

@@ -15,6 +15,7 @@ from callpath_modeler.profile.pruning import without_call_sites
 from callpath_modeler.profile.schema import PROGRAM, Extent, base_unit
 from callpath_modeler.profile.unify import unify
 from callpath_modeler.readers.base import API_VERSION, ProfileReader, VerifyingReader
+from cells import cells
 from cpmodel_scorep import CubexReader, anchor, anchor_expat, anchor_fast
 from cpmodel_scorep.container import Container, opened
 from cpmodel_scorep.tree import Latest, layout_of
@@ -119,7 +120,7 @@ def test_calls_from_several_lines_are_apart():
     assert joined.paths(range(2)) == ["main", "main/f"]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("old", "new"),
     [
         ("</cnode>\n</program>", '<attr key="a" value="b"/></cnode>\n</program>'),
@@ -231,7 +232,7 @@ def test_pseudo_threads_leave_the_number_of_threads_open(tmp_path, name):
         assert [finding.code for finding in profile.findings()] == ["CPM108"]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "unit", "factor"),
     [
         ("sec", "s", 1.0),

@@ -14,6 +14,7 @@ import cube_writer as cw
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import MetricStatus, Reduction
 from callpath_modeler.readers.base import Match
+from cells import cells
 from cpmodel_scorep import CubexReader
 
 TREE = cw.Tree([-1, 0, 0], ["main", "a", "b"])
@@ -188,7 +189,7 @@ def test_several_roots_of_the_system_tree(tmp_path):
         assert profile.extent.processes == 2
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "written"),
     [
         ("f & g", b"f & g"),
@@ -298,7 +299,7 @@ def test_an_archive_without_definitions_is_refused(tmp_path):
     assert_refused(path, "definitions cannot be read")
 
 
-@pytest.mark.parametrize(
+@cells(
     ("change", "word"),
     [
         ((b"<name>a</name>", b"<name>a</eman>"), "definitions"),
@@ -317,7 +318,7 @@ def test_definitions_that_make_no_sense_are_refused(tmp_path, change, word):
     assert_refused(write(tmp_path, with_anchor(members(), change)), word)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("member", "content", "word"),
     [
         ("0.index", b"RUBBISH.INDEX.......", "not an index"),

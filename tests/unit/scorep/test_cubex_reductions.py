@@ -87,7 +87,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES.keys())
+@cells("machine", MACHINES.values())
 def test_reductions_equal_brute_force_on_every_shape_of_machine(tmp_path, machine):
     tree = cw.random_tree(40, roots=2, seed=3)
     metrics = metrics_for(tree, machine)
@@ -218,7 +218,7 @@ def test_missing_values_are_left_out_of_every_reduction(reduction, processes):
     np.testing.assert_allclose(got, expected, 1e-13)
 
 
-@pytest.mark.parametrize("value", [-1.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])
+@cells("value", [-1.0, -0.0, np.inf, -np.inf, np.nan, -np.nan])
 def test_a_block_with_one_odd_value_is_not_plain(value):
     block = np.array([[0.0, 5e-324, 1.0], [1.7976931348623157e308, 2.0, 3.0]])
     assert is_plain(block)

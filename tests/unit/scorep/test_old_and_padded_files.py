@@ -12,6 +12,7 @@ from callpath_modeler.errors import UsageError
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.studies.loading import LoadOptions, load
+from cells import cells
 from cpmodel_scorep import CubexReader
 
 TREE = cw.random_tree(12, seed=3)
@@ -28,8 +29,8 @@ def mean_of(path, metric="time"):
         return profile.reduce(metric, Reduction.MEAN).total, profile.findings()
 
 
-@pytest.mark.parametrize("zeros", [1, 512, 20_000])
-@pytest.mark.parametrize("packed", [False, True])
+@cells("zeros", [1, 512, 20_000])
+@cells("packed", [False, True])
 def test_zeros_behind_the_definitions_are_padding(tmp_path, zeros, packed):
     *rows, (name, anchor) = cw.members_of(TREE, times(), MACHINE)
     anchor += b"\0" * zeros

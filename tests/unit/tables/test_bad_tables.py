@@ -11,6 +11,7 @@ import pytest
 from callpath_modeler.errors import DataError, InputError, UsageError
 from callpath_modeler.readers.base import Match
 from callpath_modeler.studies import loading, pipeline
+from cells import cells
 from cpmodel_tables import ExtrapReader, TableReader
 
 GOOD = "callpath,p,time\nmain,2,1\nmain/f,2,2\nmain,4,3\n"
@@ -123,7 +124,7 @@ def test_files_that_are_no_tables_are_not_taken(tmp_path, name, content):
     assert TableReader().match(path) is Match.NO
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "content", "sure"),
     [
         ("a.csv", GOOD, Match.CONTENT),

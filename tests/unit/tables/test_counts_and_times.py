@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from callpath_modeler.studies import loading
+from cells import cells
 
 
 def names(experiment):
@@ -63,7 +64,7 @@ def test_a_column_that_is_called_p_is_found_by_its_title(tmp_path, title):
     assert experiment.points("p").tolist() == [1, 2, 4]
 
 
-@pytest.mark.parametrize(
+@cells(
     "text",
     [
         "p,time,ideal\n1,100.5,100.5\n2,51,50.25\n4,27,25.125\n",

@@ -12,6 +12,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.balance import Activity, activities_of, activity_of
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import Match
+from cells import cells
 from cpmodel_tau import TauReader
 
 CUT = [
@@ -158,7 +159,7 @@ def test_a_worker_outside_of_all_timers_is_idle(tmp_path):
     assert activities["<idle thread>"] == Activity.THREADING
 
 
-@pytest.mark.parametrize(
+@cells(
     ("name", "waits"),
     [
         ("OpenMP_Implicit_Barrier", True),

@@ -26,6 +26,7 @@ from callpath_modeler.profile.schema import (
 )
 from callpath_modeler.readers.base import Match, Reduced, RunSource, ThreadSums, opened_runs
 from callpath_modeler.testing import ReaderContract
+from cells import cells
 
 TEXT = "timings of app\nmain = 1 2\n  solve = 3 5\n" + "  f = 0.125 0.25\n" * 60
 KNOWN = {("time", "main/solve"): 4.0}
@@ -338,13 +339,13 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("test", "broken"), BROKEN)
+@cells(("test", "broken"), BROKEN)
 def test_the_contract_finds_what_is_broken(tmp_path, test, broken):
     with pytest.raises((Exception, pytest.fail.Exception)):
         conduct(test, broken, tmp_path)
 
 
-@pytest.mark.parametrize("test", sorted({test for test, _ in BROKEN}))
+@cells("test", sorted({test for test, _ in BROKEN}))
 def test_the_contract_finds_nothing_wrong_with_a_sound_reader(tmp_path, test):
     conduct(test, Sound, tmp_path)
 

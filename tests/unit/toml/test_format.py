@@ -9,6 +9,7 @@ import pytest
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.support.toml import TomlFormat
+from cells import cells
 
 
 class Leaf(msgspec.Struct, forbid_unknown_fields=True):
@@ -46,7 +47,7 @@ MISFITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "message", "hint"), MISFITS.values(), ids=MISFITS)
+@cells(("text", "line", "message", "hint"), MISFITS.values())
 def test_what_does_not_belong_there_is_refused_by_its_line(text, line, message, hint):
     with pytest.raises(UsageError) as refused:
         FORM.parse(text, "a.toml")

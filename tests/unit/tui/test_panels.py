@@ -13,6 +13,7 @@ from textual.events import Key
 
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.layout import TextStyle
+from cells import cells
 
 
 def test_enter_in_a_panel_goes_to_the_call_path():
@@ -162,7 +163,7 @@ def test_what_is_below_has_the_size_that_the_terminal_was_given_meanwhile(keys):
     assert shown[1] == shown[0]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("opened", "typed", "shown"),
     [
         (("?",), ("q", "2"), "[2 bottom-up]"),

@@ -15,6 +15,7 @@ from callpath_modeler.report.outlined_view import node_columns
 from callpath_modeler.report.views_text import ForecastView
 from callpath_modeler.tui.session import Session
 from callpath_modeler.tui.state import PreparedForecast
+from cells import cells
 from synthetic import POINTS, fitted
 
 P = np.array(POINTS)
@@ -294,7 +295,7 @@ ACTIONS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cells("seed", range(6))
 def test_no_view_loses_cost_and_every_view_can_be_said_in_words(known, seed):
     rng = np.random.default_rng(seed)
     session = Session(answer_at(known, 128.0))

@@ -20,6 +20,7 @@ from callpath_modeler.studies.process_profile import process_profile
 from callpath_modeler.studies.question import parse_pairs
 from callpath_modeler.studies.study import Study
 from callpath_modeler.tui.services import CommandAnswer
+from cells import cells
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "how-to" / "browse.md"
@@ -134,8 +135,8 @@ TASKS = {
 """For each task, the keys and a check of the screen."""
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 50)])
-@pytest.mark.parametrize("task", TASKS)
+@cells("size", [(80, 24), (160, 50)])
+@cells("task", TASKS)
 def test_the_answer_is_on_the_screen_after_the_keys(lulesh, given, task, size):
     keys, check = TASKS[task]
 

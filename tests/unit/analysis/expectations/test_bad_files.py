@@ -6,6 +6,7 @@ import pytest
 
 from callpath_modeler.analysis.expectations.clauses import read
 from callpath_modeler.errors import InputError
+from cells import cells
 
 EXPECT = "schema = 1\n[[expect]]\n"
 
@@ -101,7 +102,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("text", "line", "words"), BAD.values(), ids=BAD)
+@cells(("text", "line", "words"), BAD.values())
 def test_a_bad_file_is_refused_by_its_line(tmp_path, text, line, words):
     path = tmp_path / "bad.toml"
     path.write_text(text)

@@ -20,6 +20,7 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.pattern import Patterns, find_one
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.exports import to_toml
+from cells import cells
 from synthetic import VISITS, experiment
 
 POINTS = np.array([8.0, 16.0, 32.0, 64.0, 128.0])
@@ -82,13 +83,13 @@ def test_models_meet_their_own_baseline_and_are_sure_of_it(today):
     assert {str(outcome.verdict) for outcome in found} == {"kept"}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@cells("seed", range(12))
 def test_fresh_noise_breaks_nothing(today, seed):
     assert failures(expectations(today), noisy(seed)) == []
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
+@cells("seed", range(3))
+@cells(
     ("path", "name"),
     [("main/f", "main/f"), ("main/g/MPI_Wait", "main/g/MPI_Wait"), ("main/h0", "every other")],
 )
@@ -144,7 +145,7 @@ def test_what_does_not_add_up_has_no_whole_program():
     assert failures(expected, models) == []
 
 
-@pytest.mark.parametrize("unit", ["s", "B", "1", "Joule", "1/s", "10^3 odd %"])
+@cells("unit", ["s", "B", "1", "Joule", "1/s", "10^3 odd %"])
 def test_a_value_in_any_unit_can_be_read_again_or_is_left_out(unit):
     odd = Metric("odd", unit)
     models = cpm.fit(

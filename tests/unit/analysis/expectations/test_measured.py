@@ -17,6 +17,7 @@ from callpath_modeler.analysis.expectations.growth_check import baseline
 from callpath_modeler.analysis.expectations.judge import Judge
 from callpath_modeler.report.exports import to_toml
 from callpath_modeler.report.test_reports import check_table
+from cells import cells
 from synthetic import VISITS, experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
@@ -55,7 +56,7 @@ def judged(text, models, head="target = { p = 32 }\n"):
 ODD = "callpath = 'main/odd'\n"
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "status"),
     [
         (ODD + "value = '<= 0.92 s'", Status.PASS),

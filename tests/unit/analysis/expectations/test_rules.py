@@ -14,6 +14,7 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.errors import UsageError
 from callpath_modeler.modeling import Growth, parse_growth
 from callpath_modeler.support.expression import ComparisonError, Leaf, parse_comparison
+from cells import cells
 from synthetic import experiment
 
 POINTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
@@ -141,7 +142,7 @@ def growth(text: str) -> Growth:
 
 
 # Of Shudler et al. 2019: Allreduce <= Reduce + Bcast, Allgather <= Gather + Bcast.
-@pytest.mark.parametrize(
+@cells(
     ("left", "right", "warned"),
     [
         ("log p", ("log p", "log p"), False),
@@ -164,7 +165,7 @@ def test_published_guidelines_are_warned_of_as_published(
     assert left.exceeds(right) is warned
 
 
-@pytest.mark.parametrize(
+@cells(
     ("text", "growth_text", "coefficient"),
     [
         ("a", "p", 2.0),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from callpath_modeler.analysis.expectations.check_result import (
     Judgement,
@@ -16,6 +15,7 @@ from callpath_modeler.analysis.expectations.check_result import (
     is_worse,
     status_of,
 )
+from cells import cells
 
 KEPT, BROKEN, UNSURE = Verdict.KEPT, Verdict.BROKEN, Verdict.UNSURE
 
@@ -38,7 +38,7 @@ def outcome(*judgements, status=Status.PASS, matched=1, **words):
     return Outcome(expectation(**words), None, 1, status, matched, judgements)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("verdict", "words", "status"),
     [
         (KEPT, {}, Status.PASS),
@@ -61,7 +61,7 @@ def test_statuses_are_ordered_by_urgency():
         assert [is_worse(one, other) for other in ordered] == [k > j for j in range(5)]
 
 
-@pytest.mark.parametrize(
+@cells(
     ("verdicts", "whole"),
     [
         ([KEPT, KEPT], KEPT),
@@ -85,7 +85,7 @@ def test_a_pattern_that_selects_too_few_call_paths_is_broken():
     assert outcome(judgement(KEPT), matched=2, at_least=2).verdict is KEPT
 
 
-@pytest.mark.parametrize(
+@cells(
     ("status", "words", "fails"),
     [
         (Status.PASS, {}, False),

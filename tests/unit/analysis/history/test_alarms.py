@@ -14,6 +14,7 @@ from callpath_modeler.history.alarms import (
     replay,
     splits,
 )
+from cells import cells
 
 
 def series(*parts, seed=0, sd=0.01):
@@ -69,8 +70,8 @@ def test_a_series_of_small_weight_needs_more_evidence():
     assert replay(values, errors, np.zeros(1), rule).alarms == ()
 
 
-@pytest.mark.parametrize("memory", [4, 12, 64])
-@pytest.mark.parametrize("window", [5, 64])
+@cells("memory", [4, 12, 64])
+@cells("window", [5, 64])
 def test_a_change_is_measured_between_the_records_in_memory_and_in_the_window(memory, window):
     values = series((30, 0.0), (30, 1.0), sd=0.1)
     (found, *_) = alarms(values, memory=memory, window=window)
@@ -253,7 +254,7 @@ def test_the_newest_record_of_an_alarm_is_no_suspicion_and_one_that_deviates_lat
     assert found.suspected.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("change", np.linspace(0.02, 0.08, 25))
+@cells("change", np.linspace(0.02, 0.08, 25))
 def test_a_record_is_suspected_if_one_more_like_it_would_not_be_needed(change):
     values = series((20, 0.0), (1, change))
     found = replay(values, np.zeros(values.shape), np.ones(1), AlarmRule())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from callpath_modeler.history.judgement import deciding_runs, middle_of, narrowed
+from cells import cells
 
 
 def sides(change, scatter, seed=1):
@@ -39,7 +39,7 @@ def test_unknown_costs_are_no_costs_and_missing_levels_no_change():
     assert deciding_runs(before, np.full((3, 2), np.nan), 3, np.ones(2)) is None
 
 
-@pytest.mark.parametrize("first", range(1, 10))
+@cells("first", range(1, 10))
 def test_halving_finds_the_first_changed_commit(first):
     commits, steps = list(range(1, 11)), 0
     while len(commits) > 1:

@@ -9,6 +9,7 @@ from msgspec import structs
 from callpath_modeler.modeling.mixture.candidates import Candidates, candidates
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import JOINT_SPACE
+from cells import cells
 from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
 
@@ -48,7 +49,7 @@ def compare(found, expected):
         assert np.mean(apart < 1e-9) > 0.99
 
 
-@pytest.mark.parametrize("name", KINDS)
+@cells("name", KINDS)
 def test_the_library_weighs_as_numpy_does(name):
     compare(*both(screened(*many_rows(KINDS[name], 300))))
 

@@ -13,6 +13,7 @@ from callpath_modeler.modeling.mixture.posterior import (
     maximize_evidence,
     posterior,
 )
+from cells import cells
 from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
 
@@ -32,7 +33,7 @@ def check_same(found, expected):
         assert (np.abs(one - other) <= 1e-12 + 1e-9 * size).all(), field.name
 
 
-@pytest.mark.parametrize("name", KINDS)
+@cells("name", KINDS)
 def test_the_library_believes_what_numpy_believes(name):
     *arguments, known = given(name)
     found = posterior(*arguments)

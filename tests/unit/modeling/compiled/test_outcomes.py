@@ -14,6 +14,7 @@ from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import LogPriors, far_tables, posterior
 from callpath_modeler.modeling.mixture.residuals import MisfitBaseline
 from callpath_modeler.modeling.stored import to_arrays
+from cells import cells
 from implementations import in_numpy
 from many_rows import KINDS, many_rows, screened
 
@@ -45,7 +46,7 @@ def assert_alike(found: Models, expected: Models) -> None:
     assert (np.abs(columns["root"] - wanted["root"]) <= 1e-6 * largest).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cells("kind", KINDS)
 def test_models_and_alternatives_are_those_of_numpy(kind: str) -> None:
     points, y = many_rows(KINDS[kind], 300, seed=7)
     y *= 10.0 ** np.random.default_rng(1).uniform(-280, 270, 300)[:, None, None]

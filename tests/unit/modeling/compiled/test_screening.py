@@ -14,6 +14,7 @@ from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.mixture.residuals import screen
 from callpath_modeler.modeling.products_of_factors import joint_hypotheses
 from callpath_modeler.modeling.terms import DEFAULT_SPACE, JOINT_SPACE, SearchSpace
+from cells import cells
 from implementations import in_numpy
 from many_rows import KINDS, many_rows, rows_to_fit
 
@@ -38,7 +39,7 @@ def chosen_by_row(found, known):
     return rows
 
 
-@pytest.mark.parametrize("name", KINDS)
+@cells("name", KINDS)
 def test_the_library_chooses_what_numpy_chooses(name):
     points, y = many_rows(KINDS[name], 400)
     known = hypotheses(DEFAULT_SPACE, points)

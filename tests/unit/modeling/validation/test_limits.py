@@ -14,6 +14,7 @@ from callpath_modeler.modeling.expected_growth import (
     search_space,
 )
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
+from cells import cells
 
 powers = st.fractions(min_value=-4, max_value=4, max_denominator=12)
 growths = st.builds(Growth, powers, powers, powers)
@@ -24,7 +25,7 @@ def growth(text: str) -> Growth:
 
 
 # Of the tables of Shudler et al. 2019: expected, found, deviation limit, divergence, match.
-@pytest.mark.parametrize(
+@cells(
     ("expected", "found", "deviation", "divergence", "match"),
     [
         ("log p", "log p", "sqrt p", "O(1)", DeviationMatch.EXACT),
@@ -51,7 +52,7 @@ def test_divergence_and_match_are_those_of_the_paper(
     assert expectation.match(growth(found)) is match
 
 
-@pytest.mark.parametrize(
+@cells(
     ("expected", "deviation"),
     [
         ("p", "O(p^(1/2))"),
@@ -119,7 +120,7 @@ def test_each_step_of_a_search_space_halves_the_exponents() -> None:
         search_space(growth("p"), -1)
 
 
-@pytest.mark.parametrize(
+@cells(
     ("expected", "inside", "beyond"),
     [
         ("log p", "1, log^0.25 p, log^1.75 p, log^2 p", "sqrt p"),

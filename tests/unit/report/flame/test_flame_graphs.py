@@ -33,6 +33,7 @@ from callpath_modeler.report.flame_graph import (
     of_ranking,
     plain,
 )
+from cells import cells
 from synthetic import call_tree, chain, experiment
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -297,7 +298,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@cells("name", HOSTILE)
 def test_hostile_names_are_nothing_but_text(name):
     short = name.replace("/", ":")
     tree = {"main": [1.0, 1.0], f"main/{short}": [3.0, 5.0]}

@@ -9,6 +9,7 @@ import pytest
 
 from callpath_modeler.report.curve import Curve, value_ticks
 from callpath_modeler.report.page.markup import figure, legend
+from cells import cells
 
 NAN = float("nan")
 
@@ -87,9 +88,7 @@ def test_nothing_is_drawn_off_the_figure():
         assert 0 <= float(y) <= height
 
 
-@pytest.mark.parametrize(
-    ("bottom", "top"), [(1.0, 1.2), (0.9, 12.0), (1e-9, 1e9), (3.0, 3.0001), (2e-7, 5e-7)]
-)
+@cells(("bottom", "top"), [(1.0, 1.2), (0.9, 12.0), (1e-9, 1e9), (3.0, 3.0001), (2e-7, 5e-7)])
 def test_an_axis_has_two_to_nine_ascending_ticks(bottom, top):
     ticks = value_ticks(bottom, top)
     assert 2 <= len(ticks) <= 9

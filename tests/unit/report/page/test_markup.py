@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from callpath_modeler.report.page.markup import Html, escaped, joined, number, tag
+from cells import cells
 
 
 def test_text_is_escaped_and_markup_is_not():
@@ -19,7 +18,7 @@ def test_attributes_are_named_as_in_html_and_left_out_where_they_say_nothing():
     assert made == '<th class="n" aria-label="x" hidden x1="1.5"></th>'
 
 
-@pytest.mark.parametrize("bad", ["\0", "\x1b", "\x7f", "\udc80", "\ufffe"])
+@cells("bad", ["\0", "\x1b", "\x7f", "\udc80", "\ufffe"])
 def test_what_no_html_may_hold_is_replaced(bad):
     assert escaped(f"a{bad}b") == "a\N{REPLACEMENT CHARACTER}b"
 
