@@ -9,6 +9,7 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.readers.process_groups import RankCondition
 from callpath_modeler.readers.process_selection import ProcessSelection
+from cells import cells
 
 SCORE_P = ("amg.weak", "comd.weak", "lulesh.weak", "snap.weak", "npb_ft.strong")
 SIMULATED = (
@@ -33,8 +34,8 @@ def stated(name):
     return re.search("weak|strong", name)[0]
 
 
-@pytest.mark.parametrize("name", ["lulesh", "snap", "stencil"])
-@pytest.mark.parametrize("locations", ["mean", "max", "sum"])
+@cells("name", ["lulesh", "snap", "stencil"])
+@cells("locations", ["mean", "max", "sum"])
 def test_samples_are_weak(samples, name, locations):
     assert kind_of(samples / name, locations=locations) == "weak"
 
@@ -51,7 +52,7 @@ def test_lulesh_on_piz_daint_is_weak(shared_data, size):
     assert kind_of(daint, f"size={size}") == "weak"
 
 
-@pytest.mark.parametrize("size", [10, 20, 30, 40, 50])
+@pytest.mark.parametrize("size", [10, 50])
 def test_lulesh_on_quartz_is_weak(shared_data, size):
     quartz = shared_data / "third_party" / "caliper" / "lulesh_quartz_weak"
     assert kind_of(quartz, f"size={size}") == "weak"
@@ -61,7 +62,7 @@ def test_lulesh_on_opal_is_weak(shared_data):
     assert kind_of(shared_data / "third_party" / "caliper" / "lulesh_opal_weak") == "weak"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [SIZES[0], SIZES[-1]])
 @pytest.mark.parametrize("team", SORTS)
 def test_sorts_of_a_fixed_input_are_strong(shared_data, team, size):
     sorts = shared_data / "third_party" / "caliper" / "sort" / team

@@ -14,6 +14,7 @@ from callpath_modeler.analysis.verification import (
     independent_sets,
     missed_probability,
 )
+from cells import cells
 
 END = 1.959964
 PROMISED = 0.95
@@ -29,8 +30,8 @@ def runs_of(random, sets, paths, shared, width=1.0):
     return np.abs(common + own) / (END * width)
 
 
-@pytest.mark.parametrize("shared", [0.0, 0.3, 0.7, 1.0])
-@pytest.mark.parametrize("sets", [1, 3, 8, 25])
+@cells("shared", [0.0, 0.3, 0.7, 1.0])
+@cells("sets", [1, 3, 8, 25])
 def test_bands_that_keep_their_promise_are_rarely_called_too_narrow(shared, sets):
     random = np.random.default_rng([int(10 * shared), sets])
     repeats = 1000
@@ -70,21 +71,21 @@ def test_a_single_run_is_never_significant():
     assert missed_probability(np.array([]), PROMISED) == 1.0
 
 
-@pytest.mark.parametrize("sets", [1, 4, 12, 40])
-@pytest.mark.parametrize("shared", [0.0, 0.5, 0.9])
-@pytest.mark.parametrize("width", [1.0, 0.5, 2.0])
+@cells("sets", [1, 4, 12, 40])
+@cells("shared", [0.0, 0.9])
+@cells("width", [1.0, 0.5, 2.0])
 def test_corrected_bands_hold_as_often_as_promised_once_there_is_evidence(sets, shared, width):
     """The next run is in its corrected band at least as often as in the uncorrected one."""
     random = np.random.default_rng([sets, int(10 * shared), int(10 * width)])
     before, after, factors = [], [], []
-    for _ in range(200):
+    for _ in range(100):
         known = runs_of(random, sets, 30, shared, width)
         later = runs_of(random, 1, 30, shared, width)[0]
         factor = band_factor(list(known), PROMISED)
         factors.append(factor)
         before.append((later <= 1).mean())
         after.append((later <= factor).mean())
-    noise = 2 * np.std(after) / np.sqrt(200)
+    noise = 2 * np.std(after) / np.sqrt(100)
     # Few sets widen bands that are too narrow, though not far enough.
     lacking = {1: 0.19, 4: 0.1, 12: 0.04, 40: 0.015}[sets] if width < 1 else 0.01
     assert np.mean(after) >= PROMISED - lacking - noise
@@ -114,7 +115,7 @@ def test_scores_are_distances_in_the_logarithm_on_either_side():
     assert band_scores(value, low, high, measured) == pytest.approx([0, 0.5, 1, 2, 1])
 
 
-@pytest.mark.parametrize(
+@cells(
     ("band", "measured", "score"),
     [
         ((1.0, 1.0, 1.0), 1.0, np.nan),  # no width

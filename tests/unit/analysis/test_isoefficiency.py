@@ -134,7 +134,7 @@ def test_perfectly_shared_work_keeps_the_efficiency_at_every_size(tmp_path):
 def test_bands_hold_the_true_sizes_about_as_often_as_stated(tmp_path):
     law = lambda p, n: 0.001 * n / p + 0.02 * np.log2(p)  # noqa: E731
     inside = []
-    for seed in range(12):
+    for seed in range(6):
         found = study(tmp_path, law, noise=0.05, seed=seed).isoefficiency(0.8)
         for point in found.points:
             true = 80 * point.scale * np.log2(point.scale)

@@ -164,8 +164,7 @@ def flagged(found, rate=0.05):
     return bool((np.nan_to_num(rates, nan=1.0) <= rate).any())
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.9])
-@pytest.mark.parametrize("runs", [5, 10])
+@pytest.mark.parametrize(("runs", "correlation"), [(5, 0.9), (10, 0.0)])
 def test_a_library_that_meets_all_guidelines_is_rarely_flagged(runs, correlation):
     rng, count = np.random.default_rng(7), 100
     times = sum(

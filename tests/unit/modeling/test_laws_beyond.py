@@ -13,6 +13,7 @@ from callpath_modeler.modeling.fitting import default_space
 from callpath_modeler.modeling.mixture.one_parameter import hypotheses
 from callpath_modeler.modeling.stored import from_arrays, to_arrays
 from callpath_modeler.report.model_formulas import python_formulas
+from cells import cells
 
 P = 2.0 ** np.arange(2, 12)
 Law = Callable[[np.ndarray], np.ndarray]
@@ -127,7 +128,7 @@ def test_breaks_of_one_shape_have_two_laws_as_well() -> None:
 
 def test_bands_hold_the_law_beyond() -> None:
     random = np.random.default_rng(11)
-    inside, found, count = np.zeros(2), {0.0: 0.0, 0.1: 0.0}, 25
+    inside, found, count = np.zeros(2), {0.0: 0.0, 0.1: 0.0}, 15
     cells = [*product((0.02, 0.05, 0.1), (1, 3, 5)), (0.0, 1)]
     settings = [(P[:8], 3), (P[:8], 4), (P, 3), (P, 5), (P, 6)]
     for (points, place), (noise, repetitions) in product(settings, cells):
@@ -145,8 +146,8 @@ def test_bands_hold_the_law_beyond() -> None:
     assert found[0.0] > found[0.1] > 0
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.1, 0.2])
-@pytest.mark.parametrize("repetitions", [1, 5])
+@cells("noise", [0.02, 0.1, 0.2])
+@cells("repetitions", [1, 5])
 def test_series_of_one_law_have_no_change_point(noise: float, repetitions: int) -> None:
     random, count = np.random.default_rng(5), 300
     false = []

@@ -12,6 +12,7 @@ from callpath_modeler.modeling import empirical_bayes, fit
 from callpath_modeler.modeling.constants.noise import EXACT_VARIANCE
 from callpath_modeler.modeling.mixture.residuals import error_correlation, noise_by_scale
 from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from cells import cells
 
 POINTS = 2.0 ** np.arange(3, 8)
 
@@ -34,7 +35,7 @@ def normal(shape: tuple[int, ...], seed: int) -> FloatArray:
     return 0.05 * np.random.default_rng(seed).standard_normal(shape)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cells("seed", range(6))
 def test_independent_errors_are_not_correlated(seed: int) -> None:
     assert correlation_of(*rows(normal((200, 5), seed))) < 0.01
 
@@ -118,7 +119,7 @@ def test_what_one_law_beyond_the_hypotheses_explains_takes_no_witnesses(
 GROWING = 0.01 * 2.0 ** np.arange(5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cells("seed", range(6))
 def test_points_of_the_same_noise_are_the_same(seed: int) -> None:
     found = noise_by_scale(*rows(normal((200, 5), seed)), 0.0)
     assert np.ptp(np.log2(found)) < 1

@@ -58,7 +58,7 @@ def bands(points, values):
 
 
 @pytest.mark.parametrize("parameters", [2, 3, 4])
-@settings(max_examples=8, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=4, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_neither_units_nor_orders_move_a_band_where_parameters_varied_one_at_a_time(
     parameters, data
