@@ -6,14 +6,12 @@ import hashlib
 import random
 import uuid
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callpath_modeler.errors import UsageError
 from callpath_modeler.studies.loading import LoadOptions, load
-from callpath_modeler.studies.study import Study
 from cells import cells
 
 RANDOM = random.Random(3)
@@ -89,6 +87,13 @@ NAMINGS = {
     "size before p": lambda i, p, r: f"s12_i25_n{p}_run{r}.cubex",
     "cluster and job": lambda i, p, r: f"frontier.{2848123 + 11 * i}.out.d/profile.cubex",
     "words of several letters": lambda i, p, r: f"experiment_{i}/lulesh.cubex",
+    "trials": lambda i, p, r: f"ntasks_{p}_trial{r}.cubex",
+    "tests": lambda i, p, r: f"test_{i + 1}.cubex",
+    "padded jobs": lambda i, p, r: f"job{i + 1:06}.cubex",
+    "equals": lambda i, p, r: f"lulesh-p={p}-r={r}.cubex",
+    "experiments": lambda i, p, r: f"exp_{i + 1}/profile.cubex",
+    "hosts in order": lambda i, p, r: f"node{i + 1:03}/lulesh.p{p}.r{r}/profile.cubex",
+    "tags": lambda i, p, r: f"lulesh-v1.2-p{p}-r{r}/profile.cubex",
     "repetition in between": lambda i, p, r: f"lulesh/{r}/np{p}/profile.cubex",
 }
 """File names by run number, scale and repetition."""
@@ -121,18 +126,6 @@ def test_profiles_are_one_experiment_under_any_names(tmp_path_factory, samples, 
     experiment = load(place(tmp_path_factory.mktemp("runs"), samples, naming))
     assert content(experiment) == expected
     assert experiment.modelled_parameters() == ("p",)
-
-
-@cells("name", ["jobN", "profileN_shuffled", "weak_n", "ntpn", "nodes"])
-def test_names_do_not_change_the_ranking(tmp_path_factory, samples, name):
-    directory = place(tmp_path_factory.mktemp("runs"), samples, NAMINGS[name])
-    first = Study(samples / "lulesh").ranking(target=262144)
-    second = Study(directory).ranking(target=262144)
-    paths = [ranking.fitted.experiment.tree.path(row) for ranking in (first, second)
-             for row in ranking.order[:5]]  # fmt: skip
-    assert paths[:5] == paths[5:]
-    for row, other in zip(first.order[:5], second.order[:5], strict=True):
-        np.testing.assert_allclose(first.value[row], second.value[other], rtol=1e-6)
 
 
 def test_large_numbers_without_order_are_asked_for(tmp_path_factory, samples):
