@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import re
 import warnings
 from dataclasses import replace
@@ -20,6 +21,7 @@ from callpath_modeler.report.ranking_table import ranking_table
 from callpath_modeler.studies.expectation_check import check
 from callpath_modeler.studies.pipeline import fit
 from callpath_modeler.support.atomic import Fingerprint
+from cells import cells
 from synthetic import POINTS, TIME, experiment, fitted
 
 P = np.array(POINTS)
@@ -294,6 +296,7 @@ def test_metrics_that_are_zero_have_a_page():
     assert "zero" in parsed(models=models).words["header"]
 
 
+@functools.cache
 def large(count: int, depth: int, letters: int = 30):
     """Return models of `count` call paths with long names, `depth` of them in one chain."""
     parents = [*range(-1, depth - 1), *([depth // 2] * (count - depth))]
@@ -305,10 +308,8 @@ def large(count: int, depth: int, letters: int = 30):
     return fit(replace(made, tree=tree, columns={"time": values}))
 
 
-@pytest.mark.parametrize(
-    ("count", "depth", "letters"), [(4000, 1500, 30), (40, 10, 9_000), (150, 60, 300)]
-)
-@pytest.mark.parametrize("inclusive", [False, True])
+@cells(("count", "depth", "letters"), [(4000, 1500, 30), (40, 10, 9_000), (150, 60, 300)])
+@cells("inclusive", [False, True])
 def test_a_page_stays_below_a_megabyte_whatever_call_paths_there_are(
     count, depth, letters, inclusive
 ):
