@@ -26,18 +26,18 @@ beside = beside_plugin:Generator
 
 
 class HostileFolder:
-    """A folder of 500 small runs, whose modules, plugins and programs write a mark when they run.
+    """A folder of small runs, whose modules, plugins and programs write a mark when they run.
 
     Attributes
     ----------
     path : the folder
     """
 
-    def __init__(self, path: Path, modules: tuple[str, ...] = MODULES) -> None:
+    def __init__(self, path: Path, modules: tuple[str, ...] = MODULES, scales: int = 20) -> None:
         self.path = path
         self._mark = path.parent / "ran"
         path.mkdir()
-        for p in range(2, 502):
+        for p in range(2, 2 + scales):
             text = f"main;a {1000 * p}\nmain;b 500\n"
             (path / f"a.p{p}.r0.folded").write_text(text)
             (path / f"a.p{p}.r1.folded").write_text(text)

@@ -158,6 +158,8 @@ def test_files_and_advice_say_what_they_leave_out(run, lulesh):
     for words in (("export", "-f", "python"), ("baseline",), ("info", "--advise")):
         command, *more = words
         assert said in run(command, lulesh, *more, "--ignore", INIT).out
+    for words in (("export", "-f", "python"), ("baseline",)):
+        command, *more = words
         assert "excluded" not in run(command, lulesh, *more, "--hide", INIT).out
 
 

@@ -133,9 +133,15 @@ def test_a_history_keeps_the_run_time_and_the_bands_of_the_ranking(run, asked, l
 GROWTHS = "schema = 1\n[[expect]]\ncallpath = '**/MPI_Allreduce'\ngrowth = '<= O(log p)'\n"
 
 
-@pytest.mark.parametrize("expected", ["O(log p)", "growths.toml", "runs"])
-@pytest.mark.parametrize("locations", ["mean", "sum"])
-@pytest.mark.parametrize("target", [125.0, 500.0])
+@pytest.mark.parametrize(
+    ("expected", "locations", "target"),
+    [
+        ("O(log p)", "mean", 125.0),
+        ("growths.toml", "sum", 500.0),
+        ("runs", "mean", 500.0),
+        ("runs", "sum", 125.0),
+    ],
+)
 def test_excess_work_beyond_an_expectation_is_one_number(
     asked, lulesh, tmp_path, expected, locations, target
 ):

@@ -164,15 +164,16 @@ def test_all_commands_state_the_numbers_of_a_small_series(run, tmp_path, name):
     fitting = FitOptions(aggregate=series.aggregate)
     models, _ = Study(source, LoadOptions(read=reading), fitting).at()
     commands = Commands(run, source, models, tmp_path, series.words)
-    base = min(series.run_time)
-    for target, whole in series.run_time.items():
+    base, largest = min(series.run_time), max(series.run_time)
+    for target in {base, largest} if len(series.run_time) < 3 else {largest}:
+        whole = series.run_time[target]
         ranking = commands.check(float(target))
         by = target if ranking["locations"] == "sum" else 1
         assert commands.stated(ranking)[0] == pytest.approx(whole * by)
         if ranking["excess"] is not None and target > base:
             expected = series.run_time[base] * (target / base) ** series.power
             assert ranking["excess"]["program"] == pytest.approx(1 - expected / whole)
-    for target in series.far:
+    for target in series.far[-1:]:
         assert commands.check(target)["basis"] == "predicted"
 
 
