@@ -65,7 +65,7 @@ class Parts(Struct, frozen=True, eq=False):
     @property
     def variance(self) -> FloatArray:
         """Variance of the logarithm of the sum, [m, S]."""
-        whole = np.maximum(self.time, np.finfo(float).tiny)
+        whole = np.where(self.time > 0, self.time, 1.0)
         square = self.delay**2 * self.of_delay + self.rest**2 * self.of_rest
         return np.asarray(square / whole**2)
 
@@ -156,7 +156,7 @@ def parts_of(fitted: Fitted, spent: SpentDelays, which: IntArray, scales: FloatA
     late, of_late = delays_at(fitted, spent, used, scales)
     rest = predicted_runs(fitted, spent.rest[which], scales)
     delay = share @ late
-    square = np.maximum(delay, np.finfo(float).tiny) ** 2
+    square = np.where(delay > 0, delay, 1.0) ** 2
     of_delay = share**2 @ (late**2 * of_late) / square
     return Parts(delay, np.nan_to_num(rest.value), of_delay, _variance(rest))
 
