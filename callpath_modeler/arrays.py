@@ -35,6 +35,9 @@ _Element = TypeVar("_Element", bound=np.generic)
 _LARGE = 1 << 24
 """Size in bytes from which on an array leaves enough freed memory to give that back."""
 
+_PART = 1 << 25
+"""Size in bytes of the parts of a mapped array from which rows are read."""
+
 
 def give_back_pages(arrays: Iterable[object]) -> None:
     """Give memory that nobody needs now back to the system, after a pass over arrays.
@@ -45,7 +48,7 @@ def give_back_pages(arrays: Iterable[object]) -> None:
     """
     known = [each for each in arrays if isinstance(each, np.ndarray)]
     for array in known:
-        _give_back_file(array)
+        _give_back_file(_file_of(array))
     if any(array.nbytes >= _LARGE for array in known):
         # The allocator of glibc keeps freed arrays of up to 32 MB; others have no such function.
         with suppress(AttributeError, TypeError):
@@ -62,17 +65,29 @@ def rows_of(array: npt.NDArray[_Element], rows: Any) -> npt.NDArray[_Element]:
     array : [n, ...]
     rows : row numbers, a mask, or a slice
     """
-    found: npt.NDArray[_Element] = array[rows]
-    if not isinstance(rows, slice):
-        _give_back_file(array)
+    file = _file_of(array)
+    if file is None or isinstance(rows, slice) or np.ndim(rows) != 1:
+        found: npt.NDArray[_Element] = array[rows]
+        return found
+    numbers = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows)
+    found = np.empty((len(numbers), *array.shape[1:]), array.dtype)
+    # One part of the file after the other is in memory.
+    for part in np.array_split(np.argsort(numbers), 1 + array.nbytes // _PART):
+        found[part] = array[numbers[part]]
+        _give_back_file(file)
     return found
 
 
-def _give_back_file(array: npt.NDArray[Any]) -> None:
-    """Give the pages of the file of an array back to the system, if it is in one."""
+def _file_of(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """Return the mapped file that an array is in; None = it is in memory."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def _give_back_file(file: mmap.mmap | None) -> None:
+    """Give the pages of a mapped file back to the system."""
     # Pages of files that were opened for reading hold nothing that could be lost.
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
+    if file is not None and hasattr(mmap, "MADV_DONTNEED"):
+        file.madvise(mmap.MADV_DONTNEED)

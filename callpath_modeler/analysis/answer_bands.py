@@ -408,11 +408,13 @@ def costs_of_runs(
     shape = (len(of_parts), *of_parts[0].shape[1:])
 
     def value(sums: FloatArray) -> FloatArray:
-        operands = np.moveaxis(sums.reshape(*sums.shape[:-1], *shape), -3, 0)
-        flat = formula.of([each.reshape(*sums.shape[:-1], -1) for each in operands])
+        # A block of a table may have no rows, so that all sizes are stated.
+        nodes, (_, scales, runs) = sums.shape[:-1], shape
+        operands = np.moveaxis(sums.reshape(*nodes, *shape), -3, 0)
+        flat = formula.of([each.reshape(*nodes, scales * runs) for each in operands])
         if aggregate is None:
             return flat
-        return centre(flat.reshape(-1, *shape[1:]), aggregate).reshape(*sums.shape[:-1], -1)
+        return centre(flat.reshape(-1, scales, runs), aggregate).reshape(*nodes, scales)
 
     columns = np.concatenate([part.reshape(len(part), -1) for part in of_parts], axis=1)
     return FormulaCosts.by(Costs.of(tree, columns), value)

@@ -55,7 +55,6 @@ from callpath_modeler.report.table_formats import (
     RowColumns,
     Table,
     applying,
-    cells_of,
     file_cells,
     file_units,
     provenance,
@@ -195,13 +194,13 @@ class ExcessView(OutlinedView):
         def cells(rows: IntArray) -> dict[str, list[Cell]]:
             # All pairs of a line are in consecutive rows.
             distinct, which = np.unique(rows // len(made), return_inverse=True)
-            columns = cells_of(names.cells(distinct), which)
-            columns["metric"] = [self.losses.metric.name] * len(rows)
             lines = ExcessLines(self, distinct)
-            of_pairs = [file_cells(each, lines) for each in made]
+            of_lines, of_pairs = names.cells(distinct), [file_cells(each, lines) for each in made]
             places = [*zip((rows % len(made)).tolist(), which.tolist(), strict=True)]
-            return columns | {
-                name: [of_pairs[k][name][at] for k, at in places] for name in of_pairs[0]
+            return {
+                **{name: [of_lines[name][at] for _, at in places] for name in of_lines},
+                "metric": [self.losses.metric.name] * len(rows),
+                **{name: [of_pairs[k][name][at] for k, at in places] for name in of_pairs[0]},
             }
 
         columns = RowColumns(np.arange(size * len(made)), cells)

@@ -74,17 +74,6 @@ class RowColumns(Mapping[str, Sequence[Cell]]):
         return len(self._names)
 
 
-def cells_of(columns: Mapping[str, Values], rows: IntArray) -> dict[str, list[Cell]]:
-    """Return the cells of some rows of columns, which are arrays or lists of all rows."""
-    places = rows.tolist()
-    return {
-        name: [values[place] for place in places]
-        if isinstance(values, Sequence)
-        else values[rows].tolist()
-        for name, values in columns.items()
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns of equal length with their units.
@@ -416,12 +405,7 @@ class Column(Struct, Generic[N_contra], frozen=True):
 
 def file_cells(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, list[Cell]]:
     """Return the cells of rows in files, by key."""
-    return {key: _listed(values) for key, values in file_values(columns, rows).items()}
-
-
-def file_values(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, Values]:
-    """Return columns in files, by key; `cells_of` returns the cells of some of their rows."""
-    return {each.key: each.values(rows) for each in columns if each.key}
+    return {each.key: _listed(each.values(rows)) for each in columns if each.key}
 
 
 def file_units(columns: Iterable[Column[N_contra]], rows: N_contra) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -70,15 +69,11 @@ from callpath_modeler.report.table_formats import (
     RowColumns,
     Table,
     applying,
-    cells_of,
+    file_cells,
     file_units,
-    file_values,
     text_columns,
 )
 from callpath_modeler.units import counted, percent
-
-if TYPE_CHECKING:
-    from callpath_modeler.report.table_formats import Values
 
 
 def growths(nodes: Nodes, *, pretty: bool = False) -> list[str | None]:
@@ -167,24 +162,32 @@ class ForecastView(ViewOfForecast[NodeValues]):
     def table(self, findings: Sequence[Finding] = ()) -> Table:
         """Return a table with one row per line of the view."""
         fitted, names = self.forecast.fitted, OutlineColumns(self.outline)
-        both = {
-            kind: Nodes(self.forecast, *self.values, inclusive=kind == "inclusive", has_total=False)
-            for kind in ("inclusive", "exclusive")
-        }
-        columns: dict[str, Values] = {f"growth_{kind}": growths(of) for kind, of in both.items()}
-        units: dict[str, str] = {}
-        for kind, nodes in both.items():
-            columns |= {f"{key}_{kind}": of for key, of in file_values(VALUES, nodes).items()}
-            units |= {f"{key}_{kind}": of for key, of in file_units(VALUES, nodes).items()}
-        columns |= pair_cells(self.forecast, self.outline.values)
-        columns["is_hot"] = self.is_hot
-        has_value = (~np.isnan(self.values[1].value)).tolist()
-        columns["basis"] = [self.forecast.basis if known else None for known in has_value]
+
+        def nodes(lines: IntArray) -> dict[str, Nodes]:
+            own, whole = self.forecast.of_outline(self.outline, lines)
+            return {
+                kind: Nodes(self.forecast, own, whole, inclusive=is_inclusive, has_total=False)
+                for kind, is_inclusive in (("inclusive", True), ("exclusive", False))
+            }
 
         def cells(lines: IntArray) -> dict[str, list[Cell]]:
-            metric: list[Cell] = [fitted.metric.name] * len(lines)
-            return {**names.cells(lines), "metric": metric, **cells_of(columns, lines)}
+            both = nodes(lines)
+            columns = names.cells(lines)
+            columns["metric"] = [fitted.metric.name] * len(lines)
+            columns |= {f"growth_{kind}": [*growths(of)] for kind, of in both.items()}
+            for kind, of in both.items():
+                columns |= {f"{key}_{kind}": its for key, its in file_cells(VALUES, of).items()}
+            columns |= pair_cells(self.forecast, lambda costs: self.outline.values_of(lines, costs))
+            columns["is_hot"] = self.is_hot[lines].tolist()
+            has_value = (~np.isnan(both["inclusive"].main.value)).tolist()
+            columns["basis"] = [self.forecast.basis if known else None for known in has_value]
+            return columns
 
+        units = {
+            f"{key}_{kind}": its
+            for kind, of in nodes(np.arange(0)).items()
+            for key, its in file_units(VALUES, of).items()
+        }
         header = answer_header(
             self.forecast,
             findings,
