@@ -75,8 +75,9 @@ EXTRAP = Peer("Extra-P", "extrap", "4.2.5")
 PYCUBEXR = Peer("pycubexr", "pycubexr", "2.1.1")
 HATCHET = Peer("Hatchet", "llnl-hatchet", "2026.2.0")
 CALIPER = Peer("caliper-reader", "caliper-reader", "0.4.1")
+HTA = Peer("HolisticTraceAnalysis", "HolisticTraceAnalysis", "0.5.0")
 OTAVA = Peer("Apache Otava", "apache-otava", "0.8.0")
-PEERS = (EXTRAP, PYCUBEXR, HATCHET, CALIPER, OTAVA)
+PEERS = (EXTRAP, PYCUBEXR, HATCHET, CALIPER, HTA, OTAVA)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ import expectations
 import far
 import fit
 import generated
+import gpu
 import guideline_errors
 import guidelines
 import histories
@@ -68,7 +69,7 @@ import tuned_rules
 import views
 import waiting
 import whole
-from environments import CALIPER, EXTRAP, HATCHET, OTAVA, PYCUBEXR, Peer
+from environments import CALIPER, EXTRAP, HATCHET, HTA, OTAVA, PYCUBEXR, Peer
 from laws import AbsentError
 from results import Table
 
@@ -106,6 +107,7 @@ BENCHMARKS = {
     "communication": _compared(communication),
     "generated": Benchmark(generated.table, generated.NOTES, ()),
     "caliper": _compared(caliper, CALIPER),
+    "gpu": _compared(gpu, HTA),
     "views": _compared(views),
     "browse": _compared(browse, HATCHET),
     "whole": _compared(whole),
@@ -197,6 +199,7 @@ def _delete_files() -> None:
         *files,
         communication.TRACES,
         generated.PROGRAMS,
+        gpu.PROFILES,
         browse.MODELS,
         whole.SERIES,
         scaling.SERIES,

@@ -20,6 +20,7 @@ import case_series
 import collectives
 import cube_writer as cw
 import efficient_runs
+import extra_prof_writer
 import hpctoolkit_files
 import profiler_files
 import program_logs
@@ -398,6 +399,26 @@ INPUTS["samples"] = several(
 )
 INPUTS["tau"] = several(tau)
 INPUTS["database"] = lambda path, _: hpctoolkit_files.write(path)
+
+
+def with_energy(path: Path, _: Callable) -> None:
+    """Write profiles of Extra-Prof, whose energy is least between the smallest and largest p."""
+    for p in (1, 2, 4, 8):
+        for rank in range(p):
+            seconds, joules = (4e9 / p, 2e8), (9e6 / p**2, 1e6)
+            calls = [
+                extra_prof_writer.node(name, [time], energy=[[energy], [2 * energy]])
+                for name, time, energy in zip(("work", "exchange"), seconds, joules, strict=True)
+            ]
+            whole = sum(joules)
+            main = extra_prof_writer.node(
+                "main", [sum(seconds)], *calls, energy=[[whole], [2 * whole]]
+            )
+            file = path / f"app.p{p}" / f"rank-{rank}.extra-prof.msgpack"
+            extra_prof_writer.write(file, extra_prof_writer.node("", [], main, visits=[]))
+
+
+INPUTS["energy"] = with_energy
 INPUTS["table.csv"] = text(table_files.CSV)
 INPUTS["lines.jsonl"] = text(table_files.JSON_LINES)
 INPUTS["extrap.txt"] = text(table_files.EXTRAP_TEXT)
