@@ -34,7 +34,7 @@ demo: $(VENV)/installed
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/installed-dev
 	$(BIN)/python -m compileall -q callpath_modeler plugins tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 golden: $(VENV)/installed-dev
 	CPMODEL_NEW_GOLDEN=1 $(BIN)/python -m pytest tests/golden
