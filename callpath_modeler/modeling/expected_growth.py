@@ -49,7 +49,9 @@ from callpath_modeler.modeling.classic_search import (
 )
 from callpath_modeler.modeling.constants.noise import EXACT
 from callpath_modeler.modeling.constants.outcome import (
+    FAR,
     FURTHEST,
+    HIDDEN_FLOOR,
     MATCH_CHUNK,
     PER_DOUBLING,
     VERDICT_CHUNK,
@@ -58,6 +60,7 @@ from callpath_modeler.modeling.distributions import Mixture
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.model_columns import MIN_POINTS, FitStatus
 from callpath_modeler.modeling.models import Models
+from callpath_modeler.modeling.shapes import evaluate
 
 
 class DeviationMatch(IntEnum):
@@ -542,7 +545,34 @@ def _sides(models: Models, limits: DeviationLimits) -> tuple[Int8Array, FloatArr
         side[: bisect_left(growths, limits.low)] = -1
     if limits.high is not None:
         side[bisect_right(growths, limits.high) :] = 1
-    return side[rank], weight
+    found = side[rank]
+    if limits.high is not None and limits.high < CONSTANT_GROWTH:
+        found = np.where(_falls_on(models, limits) & (found[:, :1] == 0), np.int8(0), found)
+    return found, weight
+
+
+def _falls_on(models: Models, limits: DeviationLimits) -> BoolArray:
+    """Return which hypotheses fall nearly as expected up to `FAR` times the largest point, [n, C].
+
+    A hypothesis that levels off beyond may be as probable as the one that falls forever. It breaks
+    an expectation only if the data show that it levels off.
+    """
+    assert limits.high is not None  # the limits fall
+    middle = limits.high if limits.low is None else (limits.low * limits.high) ** Fraction(1, 2)
+    ends = models.points[-1] * np.array([1.0, FAR])
+    expected = middle(ends)
+    terms = np.concatenate([models.terms[:, None], models.alternative_terms], axis=1)
+    numbers = np.concatenate(
+        [models.coefficients[:, None], models.alternative_coefficients], axis=1
+    )
+    value = evaluate(
+        models.shapes,
+        terms.reshape(-1, terms.shape[-1]),
+        numbers.reshape(-1, numbers.shape[-1]),
+        ends,
+    ).reshape(*terms.shape[:2], 2)
+    least = HIDDEN_FLOOR * expected[1] / expected[0]
+    return np.asarray(value[..., 1] <= least * value[..., 0])
 
 
 def deciding_run(

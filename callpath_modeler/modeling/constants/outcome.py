@@ -252,6 +252,15 @@ FURTHEST = 2.0**20
 Unit: ratio. Evidence: by convention.
 """
 
+HIDDEN_FLOOR = 2.0
+"""How many times slower than expected a law may fall up to `FAR`, if it only might level off.
+
+Each falling law may end at a constant that is below the noise, and no data excludes it. Verdicts on
+1/p are in docs/explanation/expectations.md.
+
+Unit: ratio. Evidence: measured, verdicts on 1/p with and without a constant.
+"""
+
 PER_DOUBLING = 4
 """Values of the parameter per doubling that are tried.
 

@@ -5,7 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from callpath_modeler.modeling import FitStatus, Growth, Models, SearchSpace, fit, parse_growth
+from callpath_modeler.modeling import (
+    FitStatus,
+    Growth,
+    Models,
+    SearchSpace,
+    fit,
+    learn,
+    parse_growth,
+)
 from callpath_modeler.modeling.expected_growth import (
     DeviationLimits,
     ExpectedGrowth,
@@ -155,3 +163,37 @@ def test_a_value_that_hypotheses_disagree_on_has_a_run_that_decides_up_to_the_ta
     assert 32 < found <= 4096
     assert np.isinf(deciding_run_of_value(models, 4096.0, 2 * value.max(), 0.9)[0])
     assert np.isnan(deciding_run_of_value(models, 32.0, amount, 0.9)[0])
+
+
+POINTS = 2.0 ** np.arange(6, 13)
+ROWS = 40
+FALLING = ExpectedGrowth.of(Growth(Fraction(-1), 0)).limits
+
+
+def falling(law, noise):
+    """Return the shares of rows that keep and that break the expectation O(1/p)."""
+    random = np.random.default_rng(4)
+    scatter = random.standard_normal((ROWS, len(POINTS), 5))
+    values = law(POINTS)[None, :, None] * np.exp(noise * scatter)
+    found = judge(fit(POINTS, values, priors=learn(POINTS, values)), FALLING)
+    return found.kept.mean(), found.broken.mean()
+
+
+@pytest.mark.parametrize(("noise", "least"), [(0.001, 0.95), (0.01, 0.8)])
+def test_a_law_that_falls_as_expected_is_kept(noise, least):
+    kept, broken = falling(lambda p: 1 / p, noise)
+    assert kept >= least
+    assert broken == 0
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_a_law_that_levels_off_is_never_kept(share):
+    for noise in (0.001, 0.01):
+        kept, broken = falling(lambda p: 1 / p + share / POINTS[-1], noise)
+        assert kept == 0
+        assert broken >= 0.9
+
+
+def test_another_fall_breaks_the_expectation():
+    for law in (lambda p: p ** (-1 / 3), lambda p: p**-2.0, np.ones_like):
+        assert falling(law, 0.01) == (0, 1)
