@@ -34,7 +34,7 @@ demo: $(VENV)/installed
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/installed-dev
 	$(BIN)/python -m compileall -q callpath_modeler plugins tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations 20
 
 golden: $(VENV)/installed-dev
 	CPMODEL_NEW_GOLDEN=1 $(BIN)/python -m pytest tests/golden

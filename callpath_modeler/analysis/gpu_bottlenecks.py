@@ -34,8 +34,8 @@ _LATE = 1.1
 _MOST = 3
 """Largest number of findings of one kind."""
 _LOADING = re.compile(
-    r"(?:.*\W)?(?:data|batch)[ _]?load(?:er|ing)?(?:\W.*)?|.*DataLoader(?:Iter)?\b.*"
-    r"|(?:#+ ?)?(?:data|load[ _](?:batch|data)|(?:next|get|fetch)[ _](?:batch|data))(?: ?#+)?",
+    r"\b(?:data|batch)[ _]?load(?:er|ing)?\b|DataLoader(?:Iter)?\b"
+    r"|\A#*+ ?(?:data|load[ _](?:batch|data)|(?:next|get|fetch)[ _](?:batch|data)) ?#*+\Z",
     re.IGNORECASE,
 )
 """Names of functions and annotated phases that load data."""
@@ -137,7 +137,7 @@ class _Measured:
     def loading(self) -> Iterator[tuple[str, str]]:
         """Yield the functions and phases that load data, with their callees."""
         tree = self._tree
-        loads = np.array([bool(_LOADING.fullmatch(r.name[:300])) for r in tree.regions], np.bool_)
+        loads = np.array([bool(_LOADING.search(r.name[:300])) for r in tree.regions], np.bool_)
         upto = np.concatenate([[0.0], np.cumsum(self.time)])
         found, last = [], 0
         for row in np.flatnonzero(loads[tree.region]).tolist():
