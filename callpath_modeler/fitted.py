@@ -358,10 +358,7 @@ class Fitted(HtmlReprMixin):
 
     def means_of(self, values: FloatArray) -> FloatArray:
         """Return means of the repetitions [n, K] of values [n, runs of `line`]; NaN = not known."""
-        cube = self.repetitions_of(values)
-        count = (~np.isnan(cube)).sum(axis=2)
-        total = np.where(np.isnan(cube), 0.0, cube).sum(axis=2)
-        return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+        return centre(self.repetitions_of(values))
 
     @property
     def base(self) -> float:

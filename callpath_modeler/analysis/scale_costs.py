@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.analysis.ideals import scaling_over
+from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import predicted_run_time, run_times
 from callpath_modeler.analysis.scales import geometric_scales, plateau
 from callpath_modeler.analysis.uncertain import Total
@@ -177,16 +178,9 @@ def _energy(ranking: Ranking, energy: Ranking, p: float) -> ScaleCost | None:
         return fitted.models.sum_values(rows, scales) * scales**power
 
     def total(at: float) -> Total:
-        return _times(_sum_at(fitted, at), at**power)
+        return _times(predict(fitted, at).total(), at**power)
 
     return ScaleCost(at_target, _cheapest(ranking, curve, total))
-
-
-def _sum_at(fitted: Fitted, at: float) -> Total:
-    # Only one scale is predicted, so this takes the time of one more column of a table.
-    from callpath_modeler.analysis.predict import predict
-
-    return predict(fitted, at).total()
 
 
 def _cheapest(

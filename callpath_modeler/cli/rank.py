@@ -142,6 +142,7 @@ def command(
     """
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.report.ranking_text import ShownRanking
+    from callpath_modeler.studies.question import findings_of
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
@@ -156,7 +157,7 @@ def command(
         _rank_cases(console, parts, question, group_by, select, table, for_one)
         return
     rankings = {value: _ranking(of, question, group_by, value) for (value, _), of in parts.items()}
-    groups = {value: (each, _findings_of(each)) for value, each in rankings.items()}
+    groups = {value: (each, findings_of(each)) for value, each in rankings.items()}
     correction = BandCorrection() if group_by else history.applied(console, rankings[""])
     if correction.ranking is not None:
         groups = {"": (correction.ranking, groups[""][1])}
@@ -286,14 +287,6 @@ def _plot(
     rows = ranking.order[is_chosen[ranking.order]]
     drawing = ranking_drawing(ranking, rows[: table.top or TOP])
     write_plot(console, drawing, path, force=table.force)
-
-
-def _findings_of(ranking: Ranking) -> tuple[Finding, ...]:
-    """Return the findings about the runs, models and target of a ranking."""
-    from callpath_modeler.analysis.gpu_bottlenecks import bottlenecks
-    from callpath_modeler.studies.question import findings_at
-
-    return (*findings_at(ranking.fitted, ranking.target), *bottlenecks(ranking))
 
 
 def _findings(

@@ -43,14 +43,13 @@ def command(
     CALLPATH is a pattern that matches one call path, e.g. 'main/**/MPI_Waitall', or its @id. The
     default target is 4 times the largest scale.
     """
-    from callpath_modeler.analysis.gpu_bottlenecks import bottlenecks
     from callpath_modeler.report.cause_text import why_table, why_text, wrapped_text
     from callpath_modeler.studies.pipeline import explain
-    from callpath_modeler.studies.question import findings_at
+    from callpath_modeler.studies.question import findings_of
 
     write = answer_writer(output, console)
     ranking = study.reading(requirements=True).ranking(question)
-    findings = (*findings_at(ranking.fitted, ranking.target), *bottlenecks(ranking))
+    findings = findings_of(ranking)
     cause = explain(ranking, row_of(ranking.fitted.experiment, callpath))
     if cause is None and ranking.fitted.is_measured_only:
         raise DataError(

@@ -26,7 +26,7 @@ from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, check_type
 from callpath_modeler.fitted import Fitted, Ideal
-from callpath_modeler.modeling import Centre
+from callpath_modeler.modeling import Centre, SearchSpace
 from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.runs import ParameterLine, settings_of, target_of
@@ -146,10 +146,11 @@ def with_expected_growths(
     return replace(options, space=space)
 
 
-def compared_exponentials(options: FitOptions) -> tuple[Finding, ...]:
+def compared_exponentials(space: SearchSpace) -> Finding:
     """Return the finding about exponentials that are compared because a file expects them."""
-    rates = ",".join(map(str, options.space.exponential if options.space else ()))
-    return (Finding("CPM216", "expectations", f"--exponential {rates}"),) if rates else ()
+    return Finding(
+        "CPM216", "expectations", f"--exponential {','.join(map(str, space.exponential))}"
+    )
 
 
 def blame(expectations: Expectations, cause: UsageError | DataError, parameter: str | None) -> None:

@@ -233,7 +233,7 @@ def _agree_with_call_paths(
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.nan_to_num(band[1:] / value, nan=1.0)  # a value without a band is exact
         ends = np.log(np.clip(ratios, _LEAST, 1 / _LEAST))
-        reach = scores(confidence) / end_score(confidence)
+        reach = at / end_score(confidence)
         low, high = (end[:, None] * np.abs(reach) for end in ends)
         return _drawn(value[:, None] * np.exp(np.where(reach < 0, low, high)), at, generator)
 

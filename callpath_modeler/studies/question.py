@@ -20,6 +20,7 @@ from callpath_modeler.studies.loading import parse_number
 from callpath_modeler.units import as_option, factor_text, parameter_value, setting_text
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.answer import Answer
     from callpath_modeler.analysis.expectations.clauses import ExcessExpectation
     from callpath_modeler.analysis.scales import Pair
 
@@ -208,6 +209,13 @@ def findings_at(fitted: Fitted, target: float) -> tuple[Finding, ...]:
         values = " and ".join(f"{name} >= {parameter_value(at)}" for name, at in apart.items())
         found.append(Finding("CPM214", "target", f"no run has {values}"))
     return (*found, *slice_findings(fitted.held, fitted.assumed))
+
+
+def findings_of(answer: Answer) -> tuple[Finding, ...]:
+    """Return the findings about data, models and target of an answer, and its bottlenecks."""
+    from callpath_modeler.analysis.gpu_bottlenecks import bottlenecks
+
+    return (*findings_at(answer.fitted, answer.target), *bottlenecks(answer))
 
 
 def slice_findings(

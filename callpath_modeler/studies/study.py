@@ -660,10 +660,11 @@ class Study(HtmlReprMixin):
                 models.said, models.parameter
             ),
         )
-        if study.fit_options == self.fit_options:
+        space = study.fit_options.space
+        if space is None or space == self.fit_options.space:
             return found
-        more = expectation_check.compared_exponentials(study.fit_options)
-        return replace(found, findings=(*found.findings, *more))
+        more = expectation_check.compared_exponentials(space)
+        return replace(found, findings=(*found.findings, more))
 
     def for_expectations(self, path: Path | None, metric: str | None) -> Study:
         """Return the study that reads all metrics that the expectations of a file need.
