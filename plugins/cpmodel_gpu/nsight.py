@@ -113,6 +113,8 @@ class NsightFile:
                 )
             self._database = database
             self._select_steps(path, selected)
+            # Ranges are read again with the other events.
+            self.left_out = database.wrong = 0
             self._read()
             self.ranks = _ranks(database) or self._rank_of_environment()
             self.programs = _programs(database)
@@ -221,7 +223,6 @@ class NsightFile:
             yield start[rows], end[rows], thread[rows], names
 
     def _add_ranges(self) -> None:
-        self.left_out = 0
         for start, end, thread, names in self._ranges():
             region = np.array([self._range_number(*each) for each in names], np.int32)
             calls = Calls(thread >> _PROCESS_BITS, thread, start, end, region)

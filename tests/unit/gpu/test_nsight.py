@@ -94,6 +94,13 @@ def test_ranges_of_a_stack_make_call_paths_and_other_ranges_do_not(tmp_path):
     assert ("CPM186", message) in findings(path)
 
 
+def test_a_text_in_a_range_counts_once(tmp_path):
+    report = nw.small()
+    report.range("odd", 100, "late")
+    path = report.write(tmp_path / "a.sqlite")
+    assert ("CPM186", "1 event with a text in place of a number") in findings(path)
+
+
 def test_ranges_that_cross_are_told_and_add_up(tmp_path):
     report = nw.Report()
     report.range("a", 0, 100)
