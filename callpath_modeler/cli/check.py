@@ -10,7 +10,7 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import output_option
+from callpath_modeler.cli.option_groups import MODELS, option, output_option
 from callpath_modeler.cli.options import (
     A_FILE,
     EXPERIMENT,
@@ -25,10 +25,19 @@ from callpath_modeler.cli.table_options import FORMATS, OutputRequest, answer_wr
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.expectations.judge import Procedure
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
 
 _GITHUB = "github"
+PROCEDURE = option(
+    "--procedure",
+    "How growth is compared: probabilities of all hypotheses, or the published choice of one.",
+    type=click.Choice(["mixture", "published"]),
+    default="mixture",
+    show_default=True,
+    group=MODELS,
+)
 
 
 @click.command("check", cls=Configured, apart=("target", "at", "metric", "inclusive", "exclusive"))
@@ -42,6 +51,7 @@ _GITHUB = "github"
     type=click.Choice([*FORMATS, _GITHUB]),
 )
 @output_option("--all", "List the expectations that pass, too, in the table.", "complete")
+@PROCEDURE
 @output_file("Write to a file.")
 @FORCE_ALL
 @question_options
@@ -54,6 +64,7 @@ def command(
     junit: Path | None,
     format_: str | None,
     complete: bool,
+    procedure: Procedure,
     output: Path | None,
     force: bool,
     question: Question,
@@ -78,7 +89,7 @@ def command(
             "--inclusive: each expectation states whether it is inclusive",
             hint="inclusive = true in FILE.toml",
         )
-    found = study.check(file, question)
+    found = study.check(file, question, procedure=procedure)
     if junit is not None:
         console.write(to_junit(found), junit, overwrite=force)
     to = OutputRequest(form, output, force)

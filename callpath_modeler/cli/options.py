@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,6 @@ from callpath_modeler.cli.option_groups import (
 )
 from callpath_modeler.cli.preflight import OutputPath, stored
 from callpath_modeler.errors import CONFIDENCE, UsageError
-from callpath_modeler.printable import shortened
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -642,7 +640,7 @@ def _space(
     from dataclasses import replace
 
     from callpath_modeler.modeling import SearchSpace, default_space
-    from callpath_modeler.modeling.terms import as_exponent
+    from callpath_modeler.modeling.terms import as_exponent, as_power_of_log
 
     default = default_space(method)
     if method != "classic" and terms is not None and terms > default.max_terms:
@@ -651,7 +649,8 @@ def _space(
             hint="--method classic refines term by term",
         )
     try:
-        chosen_logs = default.logs if logs is None else tuple(map(_power, logs.split(",")))
+        powers = default.logs if logs is None else logs.split(",")
+        chosen_logs = tuple(map(as_power_of_log, powers))
         rates = tuple(as_exponent(rate) for rate in (exponential or "").split(",") if rate)
         most = terms or default.max_terms
         if exponents is not None:
@@ -662,11 +661,3 @@ def _space(
         raise UsageError(
             f"invalid space of hypotheses: {cause}", hint="--exponents 0,1/2,1,2 --logs 0,1,2"
         ) from None
-
-
-def _power(text: str) -> int:
-    """Return a power of the logarithm; raise `ValueError` with a message for users."""
-    number = text.strip()
-    if not re.fullmatch(r"[-+]?[0-9]{1,3}", number):
-        raise ValueError(f"{shortened(number)!r} is not a power of the logarithm; write 0, 1 or 2")
-    return int(number)

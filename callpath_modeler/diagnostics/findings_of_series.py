@@ -243,12 +243,6 @@ OF_MODELS = {
         "again.",
         example="models: 1 call path of bytes_sent, from p = 512 on",
     ),
-    "CPM216": FindingKind(
-        what="Exponentials are compared, because the expectations name one",
-        why="Other commands do not compare them, so their models may have other growths.",
-        remedy="Give the same option to the other commands.",
-        example="expectations: --exponential 1",
-    ),
     "CPM301": FindingKind(
         what="The sizes of messages are unknown",
         why="They are assumed to be equal, which may hide violated guidelines.",

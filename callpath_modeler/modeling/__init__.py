@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ParsedGrowth,
         parse_function,
         parse_growth,
+        parse_growths,
     )
 
 _ON_DEMAND = {
@@ -44,6 +45,7 @@ _ON_DEMAND = {
     "ParsedGrowth": "notation",
     "parse_function": "notation",
     "parse_growth": "notation",
+    "parse_growths": "notation",
     "runs_along": "lines",
     "slice_along": "lines",
     "slice_with_line_models": "lines",
@@ -84,6 +86,7 @@ __all__ = [
     "learn",
     "parse_function",
     "parse_growth",
+    "parse_growths",
     "runs_along",
     "slice_along",
     "slice_with_line_models",

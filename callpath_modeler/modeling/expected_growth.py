@@ -12,15 +12,13 @@ The published method chooses one growth and compares it. Here every hypothesis o
 with its probability. So an expectation is kept or broken only if the data decide.
 
 See docs/explanation/expectations.md, 'Growth', 'Limits, divergence, match' and 'The verdict'.
-
-See docs/explanation/expectations.md, 'The verdict'.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property
@@ -47,6 +45,7 @@ from callpath_modeler.modeling.classic_search import (
     fit_one_term,
     solve,
 )
+from callpath_modeler.modeling.constants.limits import FINEST, LARGEST_POWER
 from callpath_modeler.modeling.constants.noise import EXACT
 from callpath_modeler.modeling.constants.outcome import (
     FAR,
@@ -61,6 +60,7 @@ from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.model_columns import MIN_POINTS, FitStatus
 from callpath_modeler.modeling.models import Models
 from callpath_modeler.modeling.shapes import evaluate
+from callpath_modeler.modeling.terms import SearchSpace
 
 
 class DeviationMatch(IntEnum):
@@ -108,6 +108,12 @@ class DeviationLimits:
         if self.low is not None and growth < self.low:
             return -1
         return int(self.high is not None and growth > self.high)
+
+    def match(self, growth: Growth, expected: Growth) -> DeviationMatch:
+        """Return the match of a growth: exact if it is the expected one, approximate within."""
+        if growth == expected:
+            return DeviationMatch.EXACT
+        return DeviationMatch.APPROXIMATE if self.side(growth) == 0 else DeviationMatch.NONE
 
 
 def default_deviation(expected: Growth) -> Growth:
@@ -166,9 +172,7 @@ class ExpectedGrowth:
 
     def match(self, growth: Growth) -> DeviationMatch:
         """Return the match of a growth: exact if it is E, approximate within the limits."""
-        if growth == self.growth:
-            return DeviationMatch.EXACT
-        return DeviationMatch.APPROXIMATE if self.limits.side(growth) == 0 else DeviationMatch.NONE
+        return self.limits.match(growth, self.growth)
 
 
 _ONE, _ZERO = Fraction(1), Fraction(0)
@@ -244,6 +248,39 @@ def _ladder(lower: Growth, own: Fraction) -> tuple[Growth, ...]:
     """Return whole powers of the lower class up to one above that of E, and that of E itself."""
     steps = {own, *(Fraction(step) for step in range(max(int(own), 0) + 2))}
     return tuple(lower**step for step in sorted(steps))
+
+
+def space_with(space: SearchSpace, expected: Growth, limits: DeviationLimits) -> SearchSpace:
+    """Return a space in which models can have an expected growth, and those at its limits.
+
+    The default spaces have no exponentials and no fractional powers of the logarithm.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        The space of models that know nothing of the expectation.
+    expected : Growth
+        The expected growth.
+    limits : DeviationLimits
+        The limits around it, which are themselves allowed.
+
+    Returns
+    -------
+    SearchSpace
+        The same space if it lacks nothing.
+    """
+    rates = {expected.rate} if 0 < expected.rate <= LARGEST_POWER else set()
+    growths = (expected, limits.low, limits.high)
+    powers = {Fraction(each.log) for each in growths if each is not None and not each.rate}
+    logs = {power for power in powers if power.denominator > 1 and 0 < power <= LARGEST_POWER}
+    fine = all(each.denominator <= FINEST for each in (*rates, *logs))
+    if not fine or (rates.issubset(space.exponential) and logs.issubset(space.logs)):
+        return space
+    return replace(
+        space,
+        logs=tuple(sorted({*space.logs, *logs})),
+        exponential=tuple(sorted({*space.exponential, *rates})),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

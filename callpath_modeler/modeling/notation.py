@@ -72,6 +72,32 @@ def parse_growth(text: str, parameter: str | None = None) -> ParsedGrowth:
     return ParsedGrowth(*_GrowthReader(text, parameter).read())
 
 
+def parse_growths(text: str) -> dict[str, Growth]:
+    """Return the growth of a text along each of its parameters, while the others stay.
+
+    ``O(n^2 / p)`` is O(n^2) along n and O(p^-1) along p. Of ``O(n^2 / p + n log p)`` the fastest
+    growing term counts along each parameter: n^2 and log p.
+
+    Parameters
+    ----------
+    text : str
+        The text, in the notation of `parse_growth`.
+
+    Returns
+    -------
+    dict
+        Growths by parameter, in the order of the text; empty for ``O(1)``.
+
+    Raises
+    ------
+    GrowthSyntaxError
+        If the text cannot be read, or has a coefficient.
+    """
+    every = _GrowthAlong(text, "")
+    every.read()
+    return {name: _GrowthAlong(text, name).read()[0] for name in every.names}
+
+
 def parse_function(text: str) -> tuple[Function, str | None]:
     """Return the function in a text, and the name of its parameter; None = a constant.
 
@@ -224,6 +250,18 @@ class _Reader(Generic[_T]):
         self._name()
         return self._variable()
 
+    def _accept(self, name: Token) -> None:
+        """Note the name of the parameter; it is an error if it is another one."""
+        words = self._words
+        if self._wanted is not None and name.text != self._wanted:
+            words.fail(f"{name.text!r} is not the parameter, {self._wanted!r}", name)
+        if self._parameter not in (None, name.text):
+            words.fail(
+                f"a growth has one parameter; this is a second one besides {self._parameter!r}",
+                name,
+            )
+        self._parameter = name.text
+
     def _name(self) -> None:
         words = self._words
         name = words.ahead
@@ -235,14 +273,7 @@ class _Reader(Generic[_T]):
             words.fail(f"no function is called {name.text!r}; log and sqrt are known", name)
         if name.text != self._wanted and _GLUED.fullmatch(name.text):
             words.fail("put a blank between names: p log p", name)
-        if self._wanted is not None and name.text != self._wanted:
-            words.fail(f"{name.text!r} is not the parameter, {self._wanted!r}", name)
-        if self._parameter not in (None, name.text):
-            words.fail(
-                f"a growth has one parameter; this is a second one besides {self._parameter!r}",
-                name,
-            )
-        self._parameter = name.text
+        self._accept(name)
 
     def _argument(self) -> _T:
         """Read the argument of a logarithm or root: a name, or any growth in brackets."""
@@ -377,6 +408,31 @@ class _GrowthReader(_Reader[Growth]):
         if self._words.ahead.text == "-":
             self._words.fail("a growth has no differences; write only its fastest growing term")
         return growth
+
+
+class _GrowthAlong(_GrowthReader):
+    """Reader of a growth in several parameters along one of them; the others are constants."""
+
+    def __init__(self, text: str, along: str) -> None:
+        super().__init__(text, None)
+        self._along = along
+        self._last = ""
+        self.names: dict[str, None] = {}
+
+    def _accept(self, name: Token) -> None:
+        self._last = name.text
+        self.names[name.text] = None
+
+    def _variable(self) -> Growth:
+        return super()._variable() if self._last == self._along else CONSTANT_GROWTH
+
+    def _power_of_two(self, rate: Fraction) -> Growth:
+        return super()._power_of_two(rate) if self._last == self._along else CONSTANT_GROWTH
+
+    def _logarithm_of(self, argument: Growth, name: Token) -> Growth:
+        if argument == CONSTANT_GROWTH:
+            return CONSTANT_GROWTH
+        return super()._logarithm_of(argument, name)
 
 
 class _FunctionReader(_Reader[Function]):

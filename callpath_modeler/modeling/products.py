@@ -46,7 +46,7 @@ from callpath_modeler.modeling.growth import (
     growth_values,
     raised,
 )
-from callpath_modeler.modeling.terms import Term
+from callpath_modeler.modeling.terms import Term, as_power_of_log, power_of_log_to_header
 
 
 class BreakKind(StrEnum):
@@ -142,7 +142,7 @@ class Break(Struct, frozen=True):
     kind: BreakKind
     at: float
     exponent: Fraction = Fraction(0)
-    log: int = 0
+    log: Fraction | int = 0
 
     @property
     def decreasing(self) -> bool:
@@ -191,13 +191,14 @@ class Break(Struct, frozen=True):
 
     def to_header(self) -> dict[str, Any]:
         """Return the shape as texts and numbers for JSON."""
-        numbers = {"at": self.at, "exponent": str(self.exponent), "log": self.log}
+        log = power_of_log_to_header(self.log)
+        numbers = {"at": self.at, "exponent": str(self.exponent), "log": log}
         return {"kind": str(self.kind), **numbers}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Return the shape of a header; `ValueError` or `KeyError` if it is not one."""
-        power = Fraction(header["exponent"]), int(header["log"])
+        power = Fraction(header["exponent"]), as_power_of_log(header["log"])
         return cls(BreakKind(header["kind"]), float(header["at"]), *power)
 
 

@@ -45,15 +45,15 @@ class Term:
     ----------
     exponent : Fraction
         The power of the parameter; negative for a decreasing term.
-    log : int
-        The power of the binary logarithm, zero or more.
+    log : Fraction or int
+        The power of the binary logarithm, zero or more; an int if it is whole.
     rate : Fraction
         Rate of an exponential factor ``2 ** (rate * p)``, zero or more. Exponentials suit
         parameters of algorithms, such as dimensions, but not numbers of processes.
     """
 
     exponent: Fraction
-    log: int
+    log: Fraction | int
     rate: Fraction = Fraction(0)
 
     def __lt__(self, other: Term) -> bool:
@@ -105,12 +105,14 @@ class Term:
 
     def to_header(self) -> dict[str, Any]:
         """Return the term as texts and numbers for JSON."""
-        return {"exponent": str(self.exponent), "log": self.log, "rate": str(self.rate)}
+        log = power_of_log_to_header(self.log)
+        return {"exponent": str(self.exponent), "log": log, "rate": str(self.rate)}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """Return the term of a header; `ValueError` or `KeyError` if it is not one."""
-        return cls(Fraction(header["exponent"]), int(header["log"]), Fraction(header["rate"]))
+        log = as_power_of_log(header["log"])
+        return cls(Fraction(header["exponent"]), log, Fraction(header["rate"]))
 
 
 class SearchSpaceError(UsageError, ValueError):
@@ -120,7 +122,7 @@ class SearchSpaceError(UsageError, ValueError):
         super().__init__(message, hint="e.g. SearchSpace.of(['0', '1/2', '1'], logs=(0, 1, 2))")
 
 
-def as_exponent(value: ExponentLike) -> Fraction:
+def as_exponent(value: ExponentLike, what: str = "an exponent") -> Fraction:
     """Return an exponent as an exact fraction.
 
     Parameters
@@ -128,6 +130,8 @@ def as_exponent(value: ExponentLike) -> Fraction:
     value : Fraction, int, float or str
         ``"1/3"``, ``0.5``, ``2``; a float stands for the nearest fraction with a denominator up
         to 100.
+    what : str
+        What it is, for errors.
 
     Returns
     -------
@@ -144,9 +148,7 @@ def as_exponent(value: ExponentLike) -> Fraction:
         number = math.nan if is_long else value
         fraction = fraction_of(number) if isinstance(number, str) else Fraction(number)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError) as error:
-        raise SearchSpaceError(
-            f"{_short(value)} is not an exponent; write 2, 0.5 or 1/3"
-        ) from error
+        raise SearchSpaceError(f"{_short(value)} is not {what}; write 2, 0.5 or 1/3") from error
     if isinstance(value, float):
         fraction = fraction.limit_denominator(100)
     if abs(fraction) > LARGEST_POWER or fraction.denominator > FINEST:
@@ -155,6 +157,23 @@ def as_exponent(value: ExponentLike) -> Fraction:
             f"-{LARGEST_POWER} and {LARGEST_POWER}"
         )
     return fraction
+
+
+def as_power_of_log(value: ExponentLike) -> Fraction | int:
+    """Return a power of the logarithm: an int if it is whole, else a fraction.
+
+    Raises
+    ------
+    SearchSpaceError
+        As `as_exponent`.
+    """
+    power = as_exponent(value, "a power of the logarithm")
+    return int(power) if power.denominator == 1 else power
+
+
+def power_of_log_to_header(power: Fraction | int) -> int | str:
+    """Return a power of the logarithm for JSON: a number if it is whole, else a text."""
+    return int(power) if power.denominator == 1 else str(power)
 
 
 def _short(value: object) -> str:
@@ -174,7 +193,7 @@ class SearchSpace:
     ----------
     exponents : tuple of Fraction
         Exponents of zero or more, each combined with each of `logs`.
-    logs : tuple of int
+    logs : tuple of Fraction or int
         Powers of the logarithm.
     max_terms : int
         Largest number of terms of a model, without the constant.
@@ -201,7 +220,7 @@ class SearchSpace:
     """
 
     exponents: tuple[Fraction, ...]
-    logs: tuple[int, ...]
+    logs: tuple[Fraction | int, ...]
     max_terms: int = 5
     decreasing: tuple[Fraction, ...] = ()
     secondary: tuple[Fraction, ...] = ()
@@ -212,11 +231,11 @@ class SearchSpace:
     def __post_init__(self) -> None:
         """Check the ranges; every later step relies on them."""
         rising = (*self.exponents, *self.secondary, *self.alone)
-        fractions = (*rising, *self.decreasing, *self.exponential)
+        fractions = (*rising, *self.decreasing, *self.exponential, *self.logs)
         if not all(isinstance(each, Rational) for each in fractions):
-            raise SearchSpaceError("exponents and rates must be fractions")
-        if not all(isinstance(each, Integral) for each in (*self.logs, self.max_terms)):
-            raise SearchSpaceError("powers of the logarithm and numbers of terms must be whole")
+            raise SearchSpaceError("exponents, powers of the logarithm and rates must be fractions")
+        if not isinstance(self.max_terms, Integral):
+            raise SearchSpaceError("the number of terms must be whole")
         if self.max_terms < 1:
             raise SearchSpaceError(
                 f"max_terms is {self.max_terms}; a model needs room for at least one term"
@@ -238,7 +257,10 @@ class SearchSpace:
 
     @classmethod
     def of(
-        cls, exponents: Iterable[ExponentLike], logs: Iterable[int] = (0, 1, 2), max_terms: int = 5
+        cls,
+        exponents: Iterable[ExponentLike],
+        logs: Iterable[ExponentLike] = (0, 1, 2),
+        max_terms: int = 5,
     ) -> Self:
         """Return a space in which all exponents have the same prior.
 
@@ -246,7 +268,7 @@ class SearchSpace:
         ----------
         exponents : iterable of Fraction, int, float or str
             Exponents; those below zero become decreasing terms without logarithms.
-        logs : iterable of int
+        logs : iterable of Fraction, int, float or str
             Powers of the logarithm.
         max_terms : int
             Largest number of terms of a model, without the constant.
@@ -264,7 +286,7 @@ class SearchSpace:
         fractions = sorted({as_exponent(exponent) for exponent in exponents})
         return cls(
             tuple(exponent for exponent in fractions if exponent >= 0),
-            tuple(sorted(set(logs))),
+            tuple(sorted({as_power_of_log(log) for log in logs})),
             max_terms,
             decreasing=tuple(exponent for exponent in fractions if exponent < 0),
         )
@@ -291,7 +313,7 @@ class SearchSpace:
         known = {term.growth.order: term for term in (*grown, *exploding, *falling)}
         return tuple(known[order] for order in sorted(known))
 
-    def _logs_of(self, exponent: Fraction) -> Iterable[int]:
+    def _logs_of(self, exponent: Fraction) -> Iterable[Fraction | int]:
         if not self.thinned or exponent < 1 or exponent in self.exponents:
             return self.logs
         most = 1 if exponent < Fraction(3, 2) else 0
@@ -320,7 +342,7 @@ class SearchSpace:
         """Return the space as texts and numbers for JSON."""
         return {
             "exponents": [str(exponent) for exponent in self.exponents],
-            "logs": list(self.logs),
+            "logs": [power_of_log_to_header(log) for log in self.logs],
             "max_terms": self.max_terms,
             "decreasing": [str(exponent) for exponent in self.decreasing],
             "secondary": [str(exponent) for exponent in self.secondary],
@@ -341,7 +363,7 @@ class SearchSpace:
         try:
             return cls(
                 tuple(as_exponent(text) for text in header["exponents"]),
-                tuple(int(log) for log in header["logs"]),
+                tuple(as_power_of_log(log) for log in header["logs"]),
                 int(header["max_terms"]),
                 tuple(as_exponent(text) for text in header["decreasing"]),
                 tuple(as_exponent(text) for text in header["secondary"]),

@@ -328,9 +328,9 @@ def _terms(shape: Shape) -> list[tuple[float, int, int, int]] | None:
         return None
     exponents = [term.exponent for _, term in parts]
     fits = all(max(abs(e.numerator), e.denominator) <= _LARGEST for e in exponents)
-    if not fits or any(term.rate for _, term in parts):
+    if not fits or any(term.rate or term.log.denominator > 1 for _, term in parts):
         return None
-    return [(s, t.exponent.numerator, t.exponent.denominator, t.log) for s, t in parts]
+    return [(s, t.exponent.numerator, t.exponent.denominator, int(t.log)) for s, t in parts]
 
 
 _UNITS = {"s": "sec", "B": "bytes", "1": "occ"}

@@ -13,11 +13,13 @@ from rich.text import Text
 
 from callpath_modeler.analysis.expectations.check_result import (
     Check,
+    Judgement,
     Outcome,
     Status,
     details,
     sentence,
 )
+from callpath_modeler.analysis.expectations.expectation import GrowthLimit
 from callpath_modeler.printable import github_message, github_property, xml_text
 from callpath_modeler.profile.calltree import escape
 from callpath_modeler.profile.omissions import Omission, omissions_text
@@ -177,6 +179,7 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
     value, low, high = found or (None,) * 3
     crossing = None if decisive is None else decisive.crossing
     growth = decisive.growths[0] if decisive is not None and decisive.growths else None
+    parameter, compared = outcome.fitted.parameter, _compared(decisive, outcome.fitted.parameter)
     target = None if decisive is None else decisive.target
     return {
         "name": outcome.name,
@@ -194,15 +197,16 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "unsure": None if decisive is None else decisive.unsure,
         "worst": None if worst is None else tree.path(worst),
         "id": None if worst is None else f"@{ids[worst]}",
-        "growth": None if growth is None else growth[0].text(outcome.fitted.parameter),
+        "growth": None if growth is None else growth[0].text(parameter),
         "growth_probability": None if growth is None else growth[1],
         "beyond_probability": None if decisive is None else decisive.beyond,
+        **compared,
         "basis": None if decisive is None or found is None else decisive.basis,
         "value": value,
         "low": low,
         "high": high,
         "unit": None if decisive is None else decisive.unit or None,
-        "parameter": outcome.fitted.parameter,
+        "parameter": parameter,
         "target": target,
         "at": as_option(_where(outcome.fitted, target)) or None,
         "broken_from": None if crossing is None else crossing.likely,
@@ -215,6 +219,19 @@ def _row(outcome: Outcome, ids: Sequence[str]) -> dict[str, Cell]:
         "note": expectation.note,
         "source": expectation.source,
     }
+
+
+def _compared(decisive: Judgement | None, parameter: str) -> dict[str, Cell]:
+    """Return how a growth compares with the expected one; None = it is not about growth."""
+    names = ("match", "divergence", "adjusted_r2", "growth_in_rankings")
+    criterion = None if decisive is None else decisive.criterion
+    if decisive is None or not isinstance(criterion, GrowthLimit) or not decisive.growths:
+        return dict.fromkeys(names)
+    divergence = (decisive.growths[0][0] / criterion.expected).text(parameter)
+    ranked = decisive.in_rankings
+    shown = None if ranked is None else ranked.text(parameter)
+    numbers = (decisive.match.name.lower(), divergence, decisive.adjusted_r2, shown)
+    return dict(zip(names, numbers, strict=True))
 
 
 def to_annotations(check: Check) -> str:

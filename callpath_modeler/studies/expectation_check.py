@@ -14,16 +14,15 @@ from callpath_modeler import modeling
 from callpath_modeler.analysis.excess_work import per_process
 from callpath_modeler.analysis.expectations.check_result import Check
 from callpath_modeler.analysis.expectations.clauses import ExcessExpectation, read
-from callpath_modeler.analysis.expectations.expectation import Expectations, GrowthLimit
+from callpath_modeler.analysis.expectations.expectation import Expectations
 from callpath_modeler.analysis.expectations.growth_check import growth_ideal
-from callpath_modeler.analysis.expectations.judge import Judge
+from callpath_modeler.analysis.expectations.judge import Judge, Procedure
 from callpath_modeler.analysis.ideals import GrowthIdeal, ReferenceIdeal, scaling_over
 from callpath_modeler.analysis.pairing import ExperimentPair, common_line, pair_up
 from callpath_modeler.analysis.predict import predict
 from callpath_modeler.analysis.run_time import predicted_run_time
 from callpath_modeler.analysis.scales import expected_pairs, measured_line, no_excess_work
 from callpath_modeler.arrays import FloatArray, IntArray
-from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError, check_type
 from callpath_modeler.fitted import Fitted, Ideal
 from callpath_modeler.modeling import Centre, SearchSpace
@@ -38,7 +37,11 @@ from callpath_modeler.support.expression import Comparison
 
 
 def check(
-    models: Fitted, path: str | Path, *, target: float | Mapping[str, float] | None = None
+    models: Fitted,
+    path: str | Path,
+    *,
+    target: float | Mapping[str, float] | None = None,
+    procedure: Procedure = "mixture",
 ) -> Check:
     """Return the results of the expectations of a file.
 
@@ -51,6 +54,7 @@ def check(
     path : the expectation file
     target : scale of the predictions, or values of parameters by name; by default the targets of
         the file
+    procedure : ``"published"`` compares the one growth that the method of the publication chooses
 
     Returns
     -------
@@ -79,21 +83,21 @@ def check(
     else:
         at = {models.parameter: target_of(target)}
     check_names(models, at)
-    return judged(
-        models,
-        read(Path(path)),
-        at,
-        lambda name: fit(models.experiment, name, fit_options_of(models)).holding(
-            models.said, models.parameter
-        ),
-    )
+
+    def of_metric(name: str, space: SearchSpace | None) -> Fitted:
+        options = fit_options_of(models)
+        options = options if space is None else replace(options, space=space)
+        return fit(models.experiment, name, options).holding(models.said, models.parameter)
+
+    return judged(models, read(Path(path)), at, of_metric, procedure)
 
 
 def judged(
     models: Fitted,
     expectations: Expectations,
     target: Mapping[str, float],
-    of_metric: Callable[[str], Fitted],
+    of_metric: Callable[[str, SearchSpace | None], Fitted],
+    procedure: Procedure = "mixture",
 ) -> Check:
     """Return the results of expectations.
 
@@ -102,55 +106,22 @@ def judged(
     models : models of the metric of all expectations that name none
     expectations : the content of the file
     target : values of parameters by name, instead of those of the file
-    of_metric : function that returns the models of another metric
+    of_metric : function that returns the models of a metric in a space; None = that of `models`
+    procedure : how growths are compared with limits
     """
-    made = {models.metric.name: models}
+    made: dict[tuple[str, SearchSpace | None], Fitted] = {(models.metric.name, None): models}
 
-    def models_of(name: str | None) -> Fitted:
-        if name is None:
-            return models
-        if name not in made:
-            made[name] = of_metric(name)
-        return made[name]
+    def models_of(name: str | None, space: SearchSpace | None = None) -> Fitted:
+        which = name or models.metric.name, space
+        if which not in made:
+            made[which] = of_metric(*which)
+        return made[which]
 
-    outcomes = Judge(expectations, models_of, target).outcomes()
+    outcomes = Judge(expectations, models_of, target, models_of, procedure).outcomes()
     assumed = {name: one.fitted.held[name] for one in outcomes for name in one.fitted.assumed}
     held = slice_findings(assumed, [*assumed])
     findings = (*models.experiment.findings, *models.findings, *held)
     return Check(expectations.written.path, outcomes, findings)
-
-
-def with_expected_growths(
-    options: FitOptions, expectations: Expectations, *, several: bool
-) -> FitOptions:
-    """Return options of models that can have the growths that a file expects.
-
-    Exponentials are not compared by default. A file that expects one asks for them.
-
-    Parameters
-    ----------
-    options : as the user gives them; a space that the user chooses stays
-    expectations : the content of the file
-    several : whether several parameters vary
-    """
-    limits = (
-        one
-        for each in expectations.expectations
-        for one in each.criteria
-        if isinstance(one, GrowthLimit)
-    )
-    rates = sorted({limit.expected.rate for limit in limits if limit.expected.rate > 0})
-    if not rates or several or options.space is not None:
-        return options
-    space = replace(modeling.default_space(options.method), exponential=tuple(rates))
-    return replace(options, space=space)
-
-
-def compared_exponentials(space: SearchSpace) -> Finding:
-    """Return the finding about exponentials that are compared because a file expects them."""
-    return Finding(
-        "CPM216", "expectations", f"--exponential {','.join(map(str, space.exponential))}"
-    )
 
 
 def blame(expectations: Expectations, cause: UsageError | DataError, parameter: str | None) -> None:

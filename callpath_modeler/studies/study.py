@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.ensemble import Losses
     from callpath_modeler.analysis.expectations.check_result import Check
     from callpath_modeler.analysis.expectations.growth_check import Baseline, BaselineSettings
+    from callpath_modeler.analysis.expectations.judge import Procedure
     from callpath_modeler.analysis.pair_forecast import PairInputs
     from callpath_modeler.analysis.verification import Verification
     from callpath_modeler.arrays import IntArray
+    from callpath_modeler.modeling import SearchSpace
     from callpath_modeler.readers.profile_runs import Progress
     from callpath_modeler.studies.comparison import Compared
     from callpath_modeler.studies.isoefficiency import Isoefficiency
@@ -614,7 +616,14 @@ class Study(HtmlReprMixin):
         fitted = fitted.holding(found.line.held, found.parameter)
         return with_target(found, fitted, checked_target(fitted, scale))
 
-    def check(self, path: str | Path, question: Question | None = None, **asked: Any) -> Check:
+    def check(
+        self,
+        path: str | Path,
+        question: Question | None = None,
+        *,
+        procedure: Procedure = "mixture",
+        **asked: Any,
+    ) -> Check:
         """Return the results of the expectations of a file.
 
         Parameters
@@ -622,6 +631,8 @@ class Study(HtmlReprMixin):
         path : the expectation file
         question : a target that replaces the file's for its parameters, and the metric of
             expectations that name none
+        procedure : ``"published"`` compares the one growth that the method of the publication
+            chooses
         asked : fields of the question, such as ``target=1024``
 
         Raises
@@ -643,28 +654,20 @@ class Study(HtmlReprMixin):
         first = question.metric if None in metrics or not metrics else metrics[0]
         study = self.reading(metrics=expectation_check.metrics_to_read(expectations, metrics))
         try:
-            several = parameter is None and len(study.experiment(first).modelled_parameters()) > 1
-            study.fit_options = expectation_check.with_expected_growths(
-                self.fit_options, expectations, several=several
-            )
             models = slice_at(study.models(first, parameter), target)
         except (UsageError, DataError) as cause:
             expectation_check.blame(expectations, cause, None if chosen else parameter)
             raise
         at = target.named or ({} if target.value is None else {models.parameter: target.value})
-        found = expectation_check.judged(
-            models,
-            expectations,
-            at,
-            lambda name: study.models(name, models.parameter).holding(
-                models.said, models.parameter
-            ),
-        )
-        space = study.fit_options.space
-        if space is None or space == self.fit_options.space:
-            return found
-        more = expectation_check.compared_exponentials(space)
-        return replace(found, findings=(*found.findings, more))
+
+        def of_metric(name: str, space: SearchSpace | None) -> Fitted:
+            like = study
+            if space is not None:
+                options, runs = replace(study.fit_options, space=space), study.experiment(name)
+                like = Study(study.sources, study.load_options, options, experiment=runs)
+            return like.models(name, models.parameter).holding(models.said, models.parameter)
+
+        return expectation_check.judged(models, expectations, at, of_metric, procedure)
 
     def for_expectations(self, path: Path | None, metric: str | None) -> Study:
         """Return the study that reads all metrics that the expectations of a file need.

@@ -21,6 +21,7 @@ from callpath_modeler.arrays import IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import Growth
+from callpath_modeler.modeling.expected_growth import DeviationMatch
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.omissions import REST, WHOLE, Omission, is_partial, omissions_text
 from callpath_modeler.profile.pruning import excluded_call_paths
@@ -127,6 +128,7 @@ class Judgement:
     growths : probable growths of the worst with probabilities: that of its model, then the most
         probable ones
     beyond : probability that the worst exceeds its growth limit; None = not about growth
+    adjusted_r2 : of the model of the worst; None = not about growth
     decides : scale of a run that would decide; None = there is none, or it is decided
     repetitions : number of repetitions at the target that would decide; None = not known, or too
         many
@@ -135,6 +137,8 @@ class Judgement:
     in_the_end : growths of both sides of a rule; None = not about a rule, or a model is missing
     meaning : what the number is, if rankings show another one: ``"run time"`` of the program, not
         the sum of call paths; ``"sum with callees"``, not the fastest growth among them; else ""
+    in_rankings, ranked : growth of the worst in rankings, and why it is another one: their models
+        do not compare all growths that this expectation needs; None = the same growth
     alone, part : if the model of a sum and its parts disagree: the growth of that model, and the
         call path in the sum that grows faster; None = they do not disagree
     each : verdicts on single subjects; None = not about call paths
@@ -155,15 +159,26 @@ class Judgement:
     target: float | None = None
     growths: tuple[tuple[Growth, float], ...] = ()
     beyond: float | None = None
+    adjusted_r2: float | None = None
     decides: float | None = None
     repetitions: int | None = None
     crossing: Crossing | None = None
     broken_at: tuple[float, ...] = ()
     in_the_end: tuple[Growth, Growth] | None = None
     meaning: str = ""
+    in_rankings: Growth | None = None
+    ranked: str = ""
     alone: Growth | None = None
     part: int | None = None
     each: SubjectVerdicts | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def match(self) -> DeviationMatch:
+        """Match of the growth of the worst with the expectation, if there is one."""
+        if not isinstance(self.criterion, GrowthLimit) or not self.growths:
+            return DeviationMatch.NO_MODEL
+        limit = self.criterion
+        return limit.limits.match(self.growths[0][0], limit.expected)
 
     @property
     def basis(self) -> str:
@@ -341,6 +356,13 @@ def _said(judgement: Judgement, fitted: Fitted) -> str:
 
 
 def _growth(judgement: Judgement, fitted: Fitted) -> str:
+    said, growth = _growth_alone(judgement, fitted), judgement.in_rankings
+    if growth is None:
+        return said
+    return f"{said} (rank, {judgement.ranked}: {growth.text(fitted.parameter)})"
+
+
+def _growth_alone(judgement: Judgement, fitted: Fitted) -> str:
     limit, parameter = judgement.criterion, fitted.parameter
     assert isinstance(limit, GrowthLimit)
     expected = limit.text
@@ -348,11 +370,14 @@ def _growth(judgement: Judgement, fitted: Fitted) -> str:
         expected += f" at {setting_text(fitted.held)}"
     growths = [growth.text(parameter) for growth, _ in judgement.growths]
     growths[0] = f"{judgement.meaning} {growths[0]}".lstrip()
-    if judgement.verdict is Verdict.KEPT:
-        return f"{growths[0]}, expected {expected}"
-    if judgement.verdict is Verdict.BROKEN:
-        divergence = judgement.growths[0][0] / limit.expected
-        return f"{growths[0]}, expected {expected}: off by {divergence.text(parameter)}"
+    if judgement.verdict is not Verdict.UNSURE:
+        said = f"{growths[0]}, expected {expected}"
+        kept, limits = judgement.verdict is Verdict.KEPT, limit.limits
+        is_one_sided = limits.low is None or limits.high is None
+        if kept and (is_one_sided or judgement.match is DeviationMatch.EXACT):
+            return said
+        off = (judgement.growths[0][0] / limit.expected).text(parameter)
+        return f"{said}: off by {off}" + ", within the limit" * kept
     if judgement.alone is not None and judgement.part is not None:
         model, row = judgement.alone.text(parameter), judgement.part
         part = printable(fitted.experiment.tree.path(row))

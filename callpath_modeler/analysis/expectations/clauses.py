@@ -32,7 +32,7 @@ from callpath_modeler.modeling import (
     Growth,
     GrowthSyntaxError,
     parse_function,
-    parse_growth,
+    parse_growths,
 )
 from callpath_modeler.modeling.expected_growth import DeviationLimits, default_deviation
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
@@ -90,7 +90,7 @@ def interpret(written: TomlFile[Document]) -> Expectations:
     numbers = reader.numbers()
     if not document.expect and not document.rule:
         written.refuse((), "nothing is expected", "add [[expect]] with callpath and growth")
-    found = [reader.expectation(k) for k in range(len(document.expect))]
+    found = [one for k in range(len(document.expect)) for one in reader.expectations(k)]
     found += [reader.rule(k) for k in range(len(document.rule))]
     expectations = tuple(sorted(found, key=lambda each: written.line(each.place)))
     _check_names(written, expectations)
@@ -131,7 +131,7 @@ class _Reader:
         stated = ((key, getattr(self._defaults, key)) for key in Defaults.__struct_fields__)
         self._stated = [each for each in stated if each[0] != "target" and each[1] is not None]
         self._named: list[str] = []
-        self._limits: dict[tuple[str, str | None, tuple[str, ...]], GrowthLimit] = {}
+        self._limits: dict[tuple[str, str | None, tuple[str, ...]], tuple[GrowthLimit, ...]] = {}
         of_file = self._setting(("target",), written.document.target)
         self._target = self._setting(("defaults", "target"), self._defaults.target) or of_file
 
@@ -155,8 +155,11 @@ class _Reader:
                 self._written.refuse(place, f"{name} is no number", 'e.g. 48, or "24 GB"')
         return found
 
-    def expectation(self, number: int) -> Expectation:
-        """Return the expectation of one ``[[expect]]``."""
+    def expectations(self, number: int) -> list[Expectation]:
+        """Return the expectation of one ``[[expect]]``.
+
+        A growth in several parameters is an expectation along each of them.
+        """
         place: Place = ("expect", number)
         stated = self._written.document.expect[number]
         entry = self._with_defaults(stated)
@@ -172,15 +175,22 @@ class _Reader:
         if not name:
             subject = callpath or WHOLE
             subject += f", {stated.metric}" if stated.metric else ""
-            name = f"{subject}: {', '.join(_phrase(one) for one in criteria)}"
-        return Expectation(
-            name=name,
-            criteria=criteria,
-            callpath=callpath,
-            others=entry.others,
-            at_least=at_least,
+            name = f"{subject}: {', '.join(dict.fromkeys(_phrase(one) for one in criteria))}"
+        shared = {
+            "callpath": callpath,
+            "others": entry.others,
+            "at_least": at_least,
             **self._shared(entry, place, target),
-        )
+        }
+        limits = [one for one in criteria if isinstance(one, GrowthLimit)]
+        if len(limits) < 2:
+            return [Expectation(name=name, criteria=criteria, **shared)]
+        # Bounds are evaluated once, with the first parameter.
+        bounds = (criteria[len(limits) :], *(() for _ in limits[1:]))
+        return [
+            Expectation(name=f"{name}, along {one.parameter}", criteria=(one, *its), **shared)
+            for one, its in zip(limits, bounds, strict=True)
+        ]
 
     def rule(self, number: int) -> Expectation:
         """Return the expectation of one ``[[rule]]``."""
@@ -259,8 +269,8 @@ class _Reader:
             said = entry.growth, entry.deviation, named
             # Of ten thousand expectations, few limits are different ones.
             if said not in self._limits:
-                self._limits[said] = self._limit(*said, place)
-            found.append(self._limits[said])
+                self._limits[said] = self._limits_of(*said, place)
+            found += self._limits[said]
         for kind in CriterionKind:
             text = getattr(entry, kind)
             if text is not None:
@@ -279,17 +289,36 @@ class _Reader:
             self._written.refuse(place, "nothing is expected here", f"add one of {keys}")
         return tuple(found)
 
-    def _limit(
+    def _limits_of(
         self, text: str, deviation: str | None, named: Sequence[str], place: Place
-    ) -> GrowthLimit:
-        sign, rest = _split(text)
-        expected, parameter = self._growth(rest, text, (*place, "growth"), named)
-        given = None
+    ) -> tuple[GrowthLimit, ...]:
+        """Return the limit of a growth along each of its parameters."""
+        _, rest = _split(text)
+        expected = self._growths(rest, text, (*place, "growth"), named)
+        given: dict[str, Growth] | None = None
         if deviation is not None:
-            where = (*place, "deviation")
-            wanted = named if parameter is None else [parameter]
-            given, own = self._growth(deviation, deviation, where, wanted)
-            parameter = parameter or own
+            where, wanted = (*place, "deviation"), [*expected] or named
+            given = self._growths(deviation, deviation, where, wanted)
+        names: list[str | None] = [*expected] or [next(iter(given or ()), None)]
+        limits = []
+        for name in names:
+            growth = CONSTANT_GROWTH if name is None else expected.get(name, CONSTANT_GROWTH)
+            far = None if given is None or name is None else given.get(name)
+            far = CONSTANT_GROWTH if given == {} else far
+            limits.append(self._limit(text, deviation, place, growth, far, name))
+        return tuple(limits)
+
+    def _limit(
+        self,
+        text: str,
+        deviation: str | None,
+        place: Place,
+        expected: Growth,
+        given: Growth | None,
+        parameter: str | None,
+    ) -> GrowthLimit:
+        """Return the limit of a growth along one parameter."""
+        sign, _ = _split(text)
         far = given or (default_deviation(expected) if sign is None else CONSTANT_GROWTH)
         if far < CONSTANT_GROWTH:
             self._refuse(place, "deviation", f"deviation = {deviation!r} is below O(1)")
@@ -297,20 +326,20 @@ class _Reader:
         high = None if sign is False else expected * far
         return GrowthLimit(text, expected, DeviationLimits(low, high), parameter)
 
-    def _growth(
+    def _growths(
         self, text: str, whole: str, place: Place, wanted: Sequence[str]
-    ) -> tuple[Growth, str | None]:
-        """Return a growth and its parameter, which is one of `wanted`, if there are any."""
+    ) -> dict[str, Growth]:
+        """Return growths by parameter; some parameter is one of `wanted`, if there are any."""
         key = str(place[-1])
         try:
-            parsed = parse_growth(text)
+            found = parse_growths(text)
         except ExpressionError as cause:
             self._point(place, cause, whole)
-        if parsed.parameter is not None and wanted and parsed.parameter not in wanted:
-            others = " and ".join(wanted)
-            message = f"{key} = {whole!r} is of {parsed.parameter}, the others are of {others}"
+        if found and wanted and not found.keys() & set(wanted):
+            its, others = " and ".join(found), " and ".join(wanted)
+            message = f"{key} = {whole!r} is of {its}, the others are of {others}"
             self._refuse(place[:-1], key, message)
-        return parsed.growth, parsed.parameter
+        return found
 
     def _bound(self, text: str, kind: CriterionKind, place: Place) -> Bound:
         at_most, rest = _split(text)

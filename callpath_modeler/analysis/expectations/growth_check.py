@@ -38,11 +38,15 @@ from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.modeling import FitStatus, Function, Growth, Models
 from callpath_modeler.modeling.expected_growth import (
+    MPI_SPACE,
     DeviationLimits,
+    ExpectedGrowth,
     GrowthVerdicts,
     deciding_run,
     growth_probabilities,
     judge,
+    search_space,
+    validate,
 )
 from callpath_modeler.profile.calltree import CallTree, escape
 from callpath_modeler.profile.experiment import Scaling
@@ -60,12 +64,14 @@ class GrowthOfSubjects:
     ----------
     alone : [n, growths] by the model of the subject alone
     table : [n, growths] with the parts of sums
-    rank : [n] growth to state, an index into the growths; -1 = no model
+    own : [n] growth of the model of the subject alone, an index into the growths; -1 = no model
+    rank : [n] growth to state, another one than `own` if a part grows faster
     part : [n] call path in a sum that grows faster than the model of the sum; -1 = none
     """
 
     alone: FloatArray
     table: FloatArray
+    own: IntArray
     rank: IntArray
     part: IntArray
 
@@ -73,7 +79,8 @@ class GrowthOfSubjects:
     def of(cls, subjects: Subjects, models: Models) -> GrowthOfSubjects:
         """Return the probabilities of growths of subjects with these models."""
         alone = growth_probabilities(models)
-        table, rank = alone.copy(), models.growth_rank().astype(np.intp)
+        own = models.growth_rank().astype(np.intp)
+        table, rank = alone.copy(), own.copy()
         part = np.full(len(subjects), -1, np.intp)
         for k, rows in enumerate(_parts(subjects)):
             if not len(rows) or rank[k] < 0:
@@ -92,7 +99,7 @@ class GrowthOfSubjects:
             at_most[:least] = np.minimum(at_most, within)[:least]
             table[k] = np.diff(at_most, prepend=0.0)
             rank[k], part[k] = least, rows[fastest]
-        return cls(alone, table, rank, part)
+        return cls(alone, table, own, rank, part)
 
 
 def _places(parts: Models, of_sum: Models) -> IntArray:
@@ -129,16 +136,20 @@ class GrowthCheck:
 
     Attributes
     ----------
-    models : [n]
+    growths : all growths that subjects can have, slowest first
+    adjusted_r2 : [n] of the models
     verdicts : [n] by the models and by the parts of sums
     growth : [n] probabilities of growths
     disagrees : [n] True if the model of a sum decides, but not together with its parts
+    models : [n] models with bands; None = the published method, which chooses one growth each
     """
 
-    models: Models
+    growths: tuple[Growth, ...]
+    adjusted_r2: FloatArray
     verdicts: GrowthVerdicts
     growth: GrowthOfSubjects
     disagrees: BoolArray
+    models: Models | None
 
     @classmethod
     def of(
@@ -157,7 +168,39 @@ class GrowthCheck:
         broken = alone.broken & (np.where(alone.outside, above, below + above) >= confidence)
         found = GrowthVerdicts(limits, below, within, above, alone.outside, kept, broken)
         disagrees = (alone.kept & ~kept) | (alone.broken & ~broken)
-        return cls(models, found, growth, disagrees)
+        return cls(models.shapes.growths, models.adjusted_r2, found, growth, disagrees, models)
+
+    @classmethod
+    def published(
+        cls, subjects: Subjects, expected: Growth, limits: DeviationLimits
+    ) -> GrowthCheck:
+        """Return the growths that the published method chooses, compared with limits.
+
+        A growth is chosen from `search_space`. Where nothing of that space grows as a power,
+        `MPI_SPACE` is added. Without a choice, the verdict is open.
+
+        References
+        ----------
+        Shudler, Berens, Calotoiu, Hoefler, Strube, Wolf: Engineering Algorithms for Scalability
+        through Continuous Validation of Performance Expectations (TPDS 30(8), 2019), section 3.
+        """
+        space = search_space(expected)
+        if not expected.exponent and not expected.rate:
+            space = tuple(sorted({*space, *MPI_SPACE}))
+        whole, fitted = subjects.run_time, subjects.fitted
+        values = subjects.sums(fitted.measured) if whole is None else whole.measured
+        result = validate(fitted.points, values, ExpectedGrowth.of(expected), space)
+        chosen = result.chosen.astype(np.intp)
+        table = (chosen[:, None] == np.arange(len(space))).astype(np.float64)
+        side = np.array([*(limits.side(each) for each in space), 0])[chosen]
+        is_known = chosen >= 0
+        below, within, above = (
+            np.where(is_known, (side == which).astype(np.float64), np.nan) for which in (-1, 0, 1)
+        )
+        no = np.zeros(len(chosen), np.bool_)
+        verdicts = GrowthVerdicts(limits, below, within, above, no, within == 1, side != 0)
+        growth = GrowthOfSubjects(table, table, chosen, chosen, np.full(len(chosen), -1))
+        return cls(space, result.adjusted_r2, verdicts, growth, no, None)
 
     # A file has up to 10^5 expectations of one call path each: lists are read faster than arrays.
 
@@ -231,7 +274,7 @@ def judge_growth(
     within = all(known) and not any(check.is_doubtful[k] for k in its)
     kept = within and sum(beyond) <= (1 - confidence) * len(subjects)
     verdict = Verdict.BROKEN if any(surely_out) else Verdict.KEPT if kept else Verdict.UNSURE
-    growths, worst = check.models.shapes.growths, 0
+    growths, worst = check.growths, 0
     if len(subjects) > 1:
         fastest = check.growth.table[places] @ np.arange(len(growths))
         worst = int(
@@ -246,7 +289,7 @@ def judge_growth(
             named = [own, *(each for each in named if each != own)]
     decides, place = None, its[worst]
     disagrees = bool(check.disagrees[place]) and check.growth.part[place] >= 0
-    if verdict is Verdict.UNSURE and not disagrees:
+    if verdict is Verdict.UNSURE and not disagrees and check.models is not None:
         undecided = check.models.take([place])
         run = float(deciding_run(undecided, limit.limits, confidence)[0])
         decides = scale_to_run(undecided.points, run) if np.isfinite(run) else None
@@ -262,8 +305,9 @@ def judge_growth(
         growths=tuple((growths[k], float(probability[k])) for k in named),
         meaning=subjects.meaning(worst, of_growth=True),
         beyond=beyond[worst] if known[worst] else None,
+        adjusted_r2=float(check.adjusted_r2[place]) if known[worst] else None,
         decides=decides,
-        alone=growths[int(check.models.growth_rank()[place])] if disagrees else None,
+        alone=growths[int(check.growth.own[place])] if disagrees else None,
         part=int(check.growth.part[place]) if disagrees else None,
         each=SubjectVerdicts(subjects.rows, surely_out, open_),
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -56,7 +56,8 @@ from callpath_modeler.analysis.measured import Measured
 from callpath_modeler.arrays import BoolArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.modeling.expected_growth import DeviationLimits
+from callpath_modeler.modeling import Growth, Method, SearchSpace, default_space
+from callpath_modeler.modeling.expected_growth import DeviationLimits, space_with
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.pattern import Patterns
 from callpath_modeler.profile.runs import main_parameter
@@ -75,12 +76,14 @@ class CriterionQuery:
     subjects : subjects in one metric
     target : scale; None = at infinity
     confidence : confidence of each verdict
+    in_rankings : the subjects with the models of rankings, if an expected growth needs other ones
     """
 
     criterion: Criterion
     subjects: Subjects
     target: float | None
     confidence: float
+    in_rankings: Subjects | None = None
 
     @property
     def evaluation(self) -> Hashable:
@@ -92,7 +95,7 @@ class CriterionQuery:
         if subjects.rows is None or len(subjects) > 1 or subjects.inclusive:
             return self
         if isinstance(criterion, GrowthLimit):
-            return subjects.measured, criterion.limits, self.confidence
+            return subjects.measured, criterion.limits, criterion.expected, self.confidence
         if isinstance(criterion, Bound):
             return subjects.measured, criterion.kind, self.target, self.confidence
         return self
@@ -105,7 +108,9 @@ def evaluations(questions: Iterable[CriterionQuery]) -> int:
 
 _About = tuple[Measured, bool, bool]
 """Kind of subjects: models, whether the subject is the whole program, whether with callees."""
-_Limit = tuple[_About, DeviationLimits, float]
+_Limit = tuple[_About, DeviationLimits, Growth, float]
+Procedure = Literal["mixture", "published"]
+"""How growths are compared with limits: by probabilities, or by the choice of the publication."""
 _Number = tuple[_About, CriterionKind, float, float]
 
 
@@ -140,7 +145,9 @@ class BatchResults:
 
 
 def evaluate_batched(
-    questions: Iterable[CriterionQuery], sums_of: Callable[[Measured], SumModels]
+    questions: Iterable[CriterionQuery],
+    sums_of: Callable[[Measured], SumModels],
+    procedure: Procedure = "mixture",
 ) -> BatchResults:
     """Return the results of growth limits and bounds, evaluated together.
 
@@ -148,6 +155,7 @@ def evaluate_batched(
     ----------
     questions : criteria with at least one subject
     sums_of : function that returns models of sums
+    procedure : how growths are compared with limits
     """
     limits: dict[_Limit, list[CriterionQuery]] = defaultdict(list)
     numbers: dict[_Number, list[CriterionQuery]] = defaultdict(list)
@@ -155,7 +163,8 @@ def evaluate_batched(
         criterion, subjects = question.criterion, question.subjects
         about = subjects.measured, subjects.rows is None, subjects.inclusive
         if isinstance(criterion, GrowthLimit):
-            limits[about, criterion.limits, question.confidence].append(question)
+            limit = about, criterion.limits, criterion.expected, question.confidence
+            limits[limit].append(question)
         elif isinstance(criterion, Bound):
             assert question.target is not None
             key = about, criterion.kind, question.target, question.confidence
@@ -163,11 +172,15 @@ def evaluate_batched(
     results = BatchResults()
     subjects_of = {key: _all(group) for key, group in limits.items()}
     # All sums are announced before the first model is made.
-    for every in subjects_of.values():
+    for every in subjects_of.values() if procedure == "mixture" else ():
         sums_of(every.measured).announce(every)
     for limited, group in limits.items():
-        every, (_, limit, confidence) = subjects_of[limited], limited
-        check = GrowthCheck.of(every, sums_of(every.measured).of_subjects(every), limit, confidence)
+        every, (_, within, expected, confidence) = subjects_of[limited], limited
+        if procedure == "mixture":
+            models = sums_of(every.measured).of_subjects(every)
+            check = GrowthCheck.of(every, models, within, confidence)
+        else:
+            check = GrowthCheck.published(every, expected, within)
         places = _places(every, group)
         results.growths.update(
             (each, (check, its)) for each, its in zip(group, places, strict=True)
@@ -237,11 +250,15 @@ class Judge:
     expectations : expectations of one file
     models_of : function that returns the models of a metric; None = the first duration
     target : values of parameters by name, instead of those of the file
+    wider : function that returns models of a metric in another space; None = there are none
+    procedure : how growths are compared with limits
     """
 
     expectations: Expectations
     models_of: Callable[[str | None], Fitted]
     target: Mapping[str, float] = field(default_factory=dict)
+    wider: Callable[[str | None, SearchSpace], Fitted] | None = None
+    procedure: Procedure = "mixture"
     _held: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _sliced: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False)
     _measured: dict[Fitted, Measured] = field(default_factory=dict, repr=False)
@@ -265,7 +282,7 @@ class Judge:
         asked = [self._asked(each) for each in self.expectations.expectations]
         questions = [each for one in asked for each in one.questions if len(each.subjects)]
         self._budget.spend(evaluations(questions))
-        known = evaluate_batched(questions, self._sums_of)
+        known = evaluate_batched(questions, self._sums_of, self.procedure)
         return tuple(self._outcome(one, known) for one in asked)
 
     def _asked(self, expectation: Expectation) -> _Asked:
@@ -361,18 +378,30 @@ class Judge:
     def _refuse(self, expectation: Expectation, key: str, message: str, hint: str) -> NoReturn:
         self.expectations.written.refuse((*expectation.place, key), message, hint)
 
-    def _models_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
+    def _models_of(
+        self,
+        expectation: Expectation,
+        metric: str | None,
+        key: str,
+        space: SearchSpace | None = None,
+    ) -> Fitted:
         """Return models along the parameter of an expectation, with the others at its target."""
         # Most expectations of a file share their target and their parameter.
-        said = metric, expectation.parameter, *expectation.target.items()
+        said = metric, expectation.parameter, space, *expectation.target.items()
         if said not in self._sliced:
-            self._sliced[said] = self._slice_of(expectation, metric, key)
+            self._sliced[said] = self._slice_of(expectation, metric, key, space)
         return self._sliced[said]
 
-    def _slice_of(self, expectation: Expectation, metric: str | None, key: str) -> Fitted:
+    def _slice_of(
+        self, expectation: Expectation, metric: str | None, key: str, space: SearchSpace | None
+    ) -> Fitted:
         """Return models along the parameter of an expectation, made at their first use."""
         try:
-            fitted = self.models_of(metric)
+            if space is None or self.wider is None:
+                fitted = self.models_of(metric)
+            else:
+                self._budget.spend(_OF_SLICE)
+                fitted = self.wider(metric, space)
         except UsageError as cause:
             self._refuse(expectation, key, cause.message, cause.hint or "see `cpmodel info`")
         self._check_parameters(expectation, fitted)
@@ -386,7 +415,7 @@ class Judge:
         if not np.isfinite([*held.values()]).all():
             what = f"{setting_text(held)}: a parameter is held at a finite value"
             self._refuse(expectation, "target", what, "give it one")
-        which = (metric, parameter, *held.items())
+        which = (metric, parameter, space, *held.items())
         if which not in self._held:
             # Each slice of models in several parameters is made for itself.
             self._budget.spend(_OF_SLICE * (fitted.surface is not None))
@@ -483,7 +512,33 @@ class Judge:
         # what does not occur at a target that was run.
         subjects = subjects.occurring(target)
         parts = len(expectation.criteria) * max(len(subjects), 1)
-        return CriterionQuery(criterion, subjects, target, 1 - (1 - expectation.confidence) / parts)
+        confidence = 1 - (1 - expectation.confidence) / parts
+        if is_growth and self.procedure == "published":
+            return CriterionQuery(criterion, subjects, target, confidence, in_rankings=subjects)
+        wide = self._in_wider_space(expectation, criterion, subjects)
+        if wide is None:
+            return CriterionQuery(criterion, subjects, target, confidence)
+        return CriterionQuery(criterion, wide, target, confidence, in_rankings=subjects)
+
+    def _in_wider_space(
+        self, expectation: Expectation, criterion: Criterion, subjects: Subjects
+    ) -> Subjects | None:
+        """Return subjects with models that can have an expected growth; None = they have them.
+
+        A space that the user chose stays.
+        """
+        if self.wider is None or not isinstance(criterion, GrowthLimit) or not len(subjects):
+            return None
+        fitted = subjects.fitted
+        several = len(fitted.parameters) > 1
+        method: Method = "classic" if fitted.models.method == "classic" else "mixture"
+        space = default_space(method, several=several)
+        wide = space_with(space, criterion.expected, criterion.limits)
+        # Models in several parameters have no exponentials.
+        if wide == space or fitted.models.space != space or (several and wide.exponential):
+            return None
+        models = self._models_of(expectation, expectation.metric, "metric", wide)
+        return replace(subjects, measured=self._measured_of(models))
 
     def _judged(
         self, expectation: Expectation, question: CriterionQuery, results: BatchResults
@@ -495,7 +550,8 @@ class Judge:
             where = target if seen else None
             return Judgement(criterion, Verdict.KEPT, None, 0, 0, 0, measured=seen, target=where)
         if isinstance(criterion, GrowthLimit):
-            return judge_growth(criterion, subjects, confidence, *results.growth(question))
+            found = judge_growth(criterion, subjects, confidence, *results.growth(question))
+            return self._with_growth_in_rankings(found, question.in_rankings)
         assert target is not None
         if isinstance(criterion, Bound):
             self._check_unit(expectation, criterion, subjects.fitted)
@@ -504,6 +560,20 @@ class Judge:
             )
         assert isinstance(criterion, Comparison)
         return self._judge_comparison(expectation, criterion, subjects, target, confidence)
+
+    def _with_growth_in_rankings(self, found: Judgement, ranked: Subjects | None) -> Judgement:
+        """Return a judgement with the growth that rankings state, if it is another one."""
+        if ranked is None or not found.growths:
+            return found
+        its = ranked if found.worst is None else replace(ranked, rows=np.array([found.worst]))
+        models = self._sums_of(its.measured).of_subjects(its)
+        place = int(models.growth_rank()[0])
+        if place < 0 or models.shapes.growths[place] == found.growths[0][0]:
+            return found
+        assert isinstance(found.criterion, GrowthLimit)
+        missing = "exponentials" if found.criterion.expected.rate else "fractional powers of log"
+        without = f"without {missing}" if self.procedure == "mixture" else "by its own method"
+        return replace(found, in_rankings=models.shapes.growths[place], ranked=without)
 
     def _bounded_at(self, expectation: Expectation, criterion: Criterion, fitted: Fitted) -> float:
         """Return the finite scale of a bound."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callpath_modeler.modeling import GrowthSyntaxError, parse_growth
+from callpath_modeler.modeling import GrowthSyntaxError, parse_growth, parse_growths
 from cells import cells
 
 
@@ -104,6 +104,29 @@ def test_a_text_that_is_no_growth_is_refused_with_the_place(
         parse_growth(text)
     assert message in caught.value.message
     assert (caught.value.text, caught.value.column) == (text, column)
+
+
+@cells(
+    ("text", "along"),
+    [
+        ("O(n^2 / p)", {"n": "O(n^2)", "p": "O(p^-1)"}),
+        ("n^2 / p + n log p", {"n": "O(n^2)", "p": "O(log p)"}),
+        ("2^(k/2) n^3", {"k": "O(2^(k/2))", "n": "O(n^3)"}),
+        ("log(n p) sqrt(n)", {"n": "O(n^(1/2) log n)", "p": "O(log p)"}),
+        ("p log p", {"p": "O(p log p)"}),
+        ("O(1)", {}),
+    ],
+)
+def test_a_growth_in_several_parameters_is_read_along_each(
+    text: str, along: dict[str, str]
+) -> None:
+    assert {name: growth.text(name) for name, growth in parse_growths(text).items()} == along
+
+
+def test_a_growth_in_several_parameters_has_no_coefficients() -> None:
+    for text in ("3 n / p", "log(2) p", "n p - p", "n /"):
+        with pytest.raises(GrowthSyntaxError):
+            parse_growths(text)
 
 
 def test_a_fault_points_at_its_place_whatever_the_text_holds() -> None:

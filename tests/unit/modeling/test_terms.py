@@ -54,12 +54,26 @@ def test_a_space_survives_json() -> None:
             SearchSpace.from_header(damage)
 
 
+def test_powers_of_the_logarithm_may_be_fractions() -> None:
+    space = SearchSpace.of([0, 1], logs=[0, "1/2", 1, 1.5])
+    assert space.logs == (0, Fraction(1, 2), 1, Fraction(3, 2))
+    assert SearchSpace.from_header(json.loads(json.dumps(space.to_header()))) == space
+    term = Term(Fraction(0), Fraction(3, 2))
+    assert term in space.terms
+    assert term(np.array([16.0])).tolist() == [8.0]
+    assert (term.text(), str(term.growth)) == ("log2(p)^(3/2)", "O(log^(3/2) p)")
+    assert Term.from_header(json.loads(json.dumps(term.to_header()))) == term
+    # Whole powers stay numbers in files.
+    assert Term(Fraction(1), 2).to_header()["log"] == 2
+
+
 @cells(
     ("exponents", "logs", "max_terms", "message"),
     [
         (["x"], [0], 1, "'x' is not an exponent"),
         ([float("nan")], [0], 1, "nan is not an exponent"),
         (["1/0"], [0], 1, "not an exponent"),
+        ([1], ["x"], 1, "'x' is not a power of the logarithm"),
         ([1], [-1], 1, "powers of the logarithm must lie between 0 and"),
         ([1], [0], 0, "at least one term"),
         ([0], [0], 3, "no term besides the constant"),
@@ -67,7 +81,7 @@ def test_a_space_survives_json() -> None:
     ],
 )
 def test_a_space_that_makes_no_sense_is_refused(
-    exponents: list[str], logs: list[int], max_terms: int, message: str
+    exponents: list[str], logs: list[int | str], max_terms: int, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         SearchSpace.of(exponents, logs, max_terms)
