@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from callpath_modeler.profile.metric_formulas import Formula
 from callpath_modeler.profile.pattern import find_one
 from callpath_modeler.profile.runs import nearest_line, targets_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.support.front_ends import FigureReprMixin, HtmlReprMixin
+from callpath_modeler.support.front_ends import FigureReprMixin, FrameMixin, HtmlReprMixin
 
 
 class Ideal(ABC):
@@ -140,7 +140,7 @@ class Surface(Struct, frozen=True, eq=False):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(HtmlReprMixin):
+class Fitted(HtmlReprMixin, FrameMixin):
     """Models of one metric along one parameter: one model for each call path.
 
     With several parameters, the models are a slice: the other parameters have fixed values.
@@ -202,6 +202,14 @@ class Fitted(HtmlReprMixin):
             f"<Fitted {self.experiment.name}: {self.metric.name}, "
             f"{len(self.experiment.tree)} call paths over {self.parameter}>"
         )
+
+    def __len__(self) -> int:
+        """Return the number of call paths."""
+        return len(self.experiment.tree)
+
+    def __iter__(self) -> Iterator[CallPathModel]:
+        """Yield the models of all call paths, in the order of the experiment."""
+        return (CallPathModel(self, row) for row in range(len(self)))
 
     def __getitem__(self, callpath: str) -> CallPathModel:
         """Return the model of the call path that a pattern selects.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from msgspec import structs
@@ -42,11 +42,11 @@ from callpath_modeler.analysis.uncertain import (
 )
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array, Int32Array, IntArray
 from callpath_modeler.errors import UsageError, check_type, parse_enum
-from callpath_modeler.fitted import Fitted
+from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.runs import target_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.support.front_ends import RankingPlotMixin
+from callpath_modeler.support.front_ends import FrameMixin, RankingPlotMixin
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.tree_views import View
@@ -295,7 +295,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Answer, RankingPlotMixin):
+class Ranking(Answer, RankingPlotMixin, FrameMixin):
     """Call paths in the order of their cost at a target.
 
     All columns are [call paths] in the order of the experiment, with values in SI base units.
@@ -316,6 +316,25 @@ class Ranking(Answer, RankingPlotMixin):
     inclusive: bool
     own: Predicted
     energy: Ranking | None = None
+
+    def __len__(self) -> int:
+        """Return the number of ranked call paths."""
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[CallPathModel]:
+        """Yield the models of the ranked call paths, the worst first."""
+        return (CallPathModel(self.fitted, row) for row in self.order.tolist())
+
+    @overload
+    def __getitem__(self, place: int) -> CallPathModel: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[CallPathModel]: ...
+    def __getitem__(self, place: int | slice) -> CallPathModel | list[CallPathModel]:
+        """Return the model at a place of the ranking, from 0 on, or those of a range of places."""
+        rows = self.order[place]
+        if isinstance(place, slice):
+            return [CallPathModel(self.fitted, row) for row in rows.tolist()]
+        return CallPathModel(self.fitted, int(rows))
 
     @property
     def _values(self) -> NodeValues:

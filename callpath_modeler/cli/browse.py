@@ -162,7 +162,7 @@ class _Services:
         from callpath_modeler.analysis.measured_only import measured_scale
         from callpath_modeler.studies.question import checked_target, parse_target
 
-        value = parse_target(text).value
+        value = None if "=" in text else parse_target(text).value
         if value is None:
             raise UsageError("no target scale", hint="e.g. 4096, 1e6 or inf")
         if fitted.is_measured_only:

@@ -142,12 +142,14 @@ def command(
     """
     from callpath_modeler.report.ranking_table import ranking_table
     from callpath_modeler.report.ranking_text import ShownRanking
-    from callpath_modeler.studies.question import findings_of
+    from callpath_modeler.studies.question import FURTHER, findings_of
 
     if explain_trust:
         console.note(_TRUST.rstrip(), asked=True)
     _refuse_with_groups(group_by, {"--plot": plot, "--verify": verify, **history.stores})
-    question = replace(question, by=by, has_verdicts=True, further=None)
+    question = replace(
+        question, by=by, has_verdicts=True, further=FURTHER if verify is None else None
+    )
     verdicts = verdict_file(click.get_current_context())
     question.scale(study.fit_options.parameter)  # an invalid target is refused before reading
     study = study.for_expectations(verdicts, question.metric).reading(requirements=True)

@@ -15,7 +15,6 @@ from callpath_modeler.cli.option_groups import OUTPUT, call_option, option
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import (
     PLOT,
-    TABLE,
     OutputRequest,
     answer_writer,
     output_options,
@@ -61,9 +60,9 @@ def command(
     default target is 4 times the largest scale.
 
     --per-process reads the values of single processes from the profiles: at the target if it was
-    measured, by default at the largest scale. Other formats than table are for --per-process.
+    measured, by default at the largest scale.
     """
-    from callpath_modeler.report.model_text import model_text
+    from callpath_modeler.report.model_text import call_path_table, model_text
     from callpath_modeler.studies.pipeline import explain
     from callpath_modeler.studies.question import findings_at
 
@@ -78,28 +77,21 @@ def command(
         )
         _show_processes(console, study, callpath, question, output)
         return
-    if output.form != TABLE:
-        raise UsageError(
-            f"-f {output.form} is for show --per-process",
-            hint="cpmodel rank and cpmodel export write models in this format",
-        )
+    write = answer_writer(output, console)
     ranking = study.reading(requirements=True).ranking(question)
     row = row_of(ranking.fitted.experiment, callpath)
-    lines = model_text(
-        ranking,
-        row,
-        style=output.style(console),
-        linear=linear,
-        cause=explain(ranking, row),
-    )
+    cause, findings = explain(ranking, row), findings_at(ranking.fitted, ranking.target)
     if plot is not None:
         from callpath_modeler.report.model_plot import ModelPlot
         from callpath_modeler.report.plot import model_drawing
 
         drawing = model_drawing(ModelPlot.of_ranking(ranking, row, linear=linear))
         write_plot(console, drawing, plot, force=output.force)
-    output.write_lines(console, lines)
-    console.findings(findings_at(ranking.fitted, ranking.target))
+    write(
+        lambda style: model_text(ranking, row, style=style, linear=linear, cause=cause),
+        lambda: call_path_table(ranking, row, cause, findings),
+    )
+    console.findings(findings)
 
 
 def _refuse(**options: object) -> None:

@@ -77,6 +77,9 @@ class CallTree:
         if self.site is None:
             object.__setattr__(self, "site", _no_lines(len(self.parent)))
 
+    def __repr__(self) -> str:
+        return f"<CallTree of {len(self)} call paths through {len(self.regions)} regions>"
+
     @classmethod
     def from_parents(
         cls,

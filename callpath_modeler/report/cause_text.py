@@ -235,34 +235,13 @@ def _imbalance_lines(ranking: Ranking, cause: Cause) -> list[str]:
     return ["", f"imbalance {fitted.parameter} = {each}   (largest / mean of the processes)"]
 
 
-def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) -> Table:
-    """Return the cause as a table with one row per requirement; the rest is its header."""
-    needs, place = cause.causes.needs, cause.place
-    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
-    found = [need for need in needs.found if need.amounts.values[place].any()]
-    time = np.append(needs.time[place], needs.at_target[place])
-    values = [time, *(need.amounts.values[place] for need in found)]
-    metrics = [fitted.metric, *(need.metric for need in found)]
-    growth = [growth_text(ranking, cause.row), *(need.growth_text(place) for need in found)]
-    columns: dict[str, list[Cell]] = {
-        "metric": [metric.name for metric in metrics],
-        "unit": [metric.unit for metric in metrics],
-        "growth": [*growth],
-        "at_smallest": [float(each[cause.base]) for each in values],
-        "at_largest": [float(each[-2]) for each in values],
-        "at_target": [float(each[-1]) for each in values],
-    }
+def cause_json(ranking: Ranking, cause: Cause) -> dict[str, object]:
+    """Return the cause of a call path for JSON."""
+    tree = ranking.fitted.experiment.tree
     hypothesis, terms = cause.terms()
     explained, imbalance = cause.explained(), cause.imbalance()
-    source = int(cause.causes.source[place])
-    header = {
-        **provenance(fitted.experiment, findings),
-        "callpath": tree.path(cause.row),
-        "id": f"@{tree.id_of(cause.row)}",
-        "class": str(cause.call_class),
-        "metric": fitted.metric.name,
-        **measured_json(fitted),
-        "target": float(cause.target),
+    source = int(cause.causes.source[cause.place])
+    return {
         "why": cause.label,
         "verdict": conclusion(ranking, cause),
         "agrees": cause.agrees,
@@ -294,6 +273,35 @@ def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) 
         ],
         "imbalance": imbalance.ratio.tolist(),
         "waits_for": tree.path(source) if source >= 0 else None,
+    }
+
+
+def why_table(ranking: Ranking, cause: Cause, findings: Sequence[Finding] = ()) -> Table:
+    """Return the cause as a table with one row per requirement; the rest is its header."""
+    needs, place = cause.causes.needs, cause.place
+    fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
+    found = [need for need in needs.found if need.amounts.values[place].any()]
+    time = np.append(needs.time[place], needs.at_target[place])
+    values = [time, *(need.amounts.values[place] for need in found)]
+    metrics = [fitted.metric, *(need.metric for need in found)]
+    growth = [growth_text(ranking, cause.row), *(need.growth_text(place) for need in found)]
+    columns: dict[str, list[Cell]] = {
+        "metric": [metric.name for metric in metrics],
+        "unit": [metric.unit for metric in metrics],
+        "growth": [*growth],
+        "at_smallest": [float(each[cause.base]) for each in values],
+        "at_largest": [float(each[-2]) for each in values],
+        "at_target": [float(each[-1]) for each in values],
+    }
+    header = {
+        **provenance(fitted.experiment, findings),
+        "callpath": tree.path(cause.row),
+        "id": f"@{tree.id_of(cause.row)}",
+        "class": str(cause.call_class),
+        "metric": fitted.metric.name,
+        **measured_json(fitted),
+        "target": float(cause.target),
+        **cause_json(ranking, cause),
     }
     return Table(columns, {}, header)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.cells import cell_len, set_cell_size
@@ -15,14 +15,17 @@ from callpath_modeler.analysis.excess_work import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.uncertain import Total
 from callpath_modeler.arrays import FloatArray
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.tree_views import TopDown
-from callpath_modeler.report.cause_text import cause_lines
+from callpath_modeler.report.cause_text import cause_json, cause_lines
 from callpath_modeler.report.curve import curve_of, draw
 from callpath_modeler.report.headline import cost_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle
 from callpath_modeler.report.losses_text import OVERLAP_NOTE, comparison_note, scales_note
-from callpath_modeler.report.model_formulas import formula_from_text, from_text
+from callpath_modeler.report.model_formulas import formula_from_text, from_text, hypotheses
 from callpath_modeler.report.node import Fact, NodeReport, equation, formula_text, origin
+from callpath_modeler.report.ranking_table import ranking_table
+from callpath_modeler.report.table_formats import Table
 from callpath_modeler.units import parameter_value, percent, quantity
 
 _WIDTH = 100
@@ -233,3 +236,33 @@ def _excess(ranking: Ranking, row: int) -> list[str]:
             inclusive, exclusive = whole + inclusive, own + exclusive
         lines.append(f"  {step.title:<{width}}{inclusive:>11}{exclusive:>11}{left:>12}")
     return lines
+
+
+def call_path_table(
+    ranking: Ranking, row: int, cause: Cause | None, findings: Sequence[Finding] = ()
+) -> Table:
+    """Return one call path as a table: its row of the ranking; the header has the rest.
+
+    Parameters
+    ----------
+    ranking : the ranking
+    row : number of the call path
+    cause : why it grows; None = not known
+    findings : findings for JSON
+    """
+    fitted, table = ranking.fitted, ranking_table(ranking, np.array([row]), findings)
+    header = {**table.header, "probability": None, "alternatives": [], "cause": None}
+    if ranking.has_models and fitted.modelled[row]:
+        found = hypotheses(fitted, row, float(ranking.target), style=TextStyle(ascii_only=True))
+        header["probability"] = found.weight
+        header["alternatives"] = [
+            {
+                "growth": other.growth.text(fitted.parameter),
+                "model": other.formula,
+                "probability": other.weight,
+            }
+            for other in found.others
+        ]
+    if cause is not None:
+        header["cause"] = cause_json(ranking, cause)
+    return replace(table, header=header)

@@ -83,11 +83,18 @@ def drawn(thing: object, axes: Axes | None, **options: Any) -> Axes:
     """
     require_matplotlib()
     drawing = _drawing(thing, **options)
-    with settings():
-        if axes is None:
-            import matplotlib.pyplot as plt
+    figure = None
+    if axes is None:
+        import matplotlib.pyplot as plt
 
-            axes = plt.figure(figsize=(WIDTH, drawing.height), layout="constrained").add_subplot()
+        # The first figure loads the backend, which may change the user's settings: those of a
+        # notebook make its figures appear. Within our settings, that would be taken back.
+        figure = plt.figure(figsize=(WIDTH, drawing.height), layout="constrained")
+    with settings():
+        if figure is not None:
+            figure.set_facecolor("white")
+            axes = figure.add_subplot()
+        assert axes is not None
         drawing.draw(axes)
     return axes
 

@@ -14,7 +14,7 @@ from callpath_modeler.analysis.uncertain import FAR
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.printable import shell_word
+from callpath_modeler.printable import shell_word, shortened
 from callpath_modeler.profile.runs import main_parameter, settings_of, target_of
 from callpath_modeler.studies.loading import parse_number
 from callpath_modeler.units import as_option, factor_text, parameter_value, setting_text
@@ -137,6 +137,9 @@ def _named(at: str | None) -> dict[str, float]:
 
 
 def _scale(text: str) -> float:
+    if "=" in text:
+        message = f"target: {shortened(text, 40)!r} names a parameter; --target is a number alone"
+        raise UsageError(message, hint=f"--at {shell_word(text)}")
     return target_of(parse_number(text, "target"), text)
 
 

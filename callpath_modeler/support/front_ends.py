@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -96,6 +97,7 @@ def counted_map(name: str, each: MapOfRows, total: int) -> MapOfRows:
 
 
 _HOME = "callpath_modeler.report.page.document"
+_FRAMES = "callpath_modeler.report.frames"
 _PLOTS = "callpath_modeler.report.plot"
 
 
@@ -114,6 +116,25 @@ class HtmlReprMixin:
     def _plotted(self, axes: Axes | None, **options: object) -> Axes:
         found: Any = import_module(_PLOTS).drawn(self, axes, **options)
         return found  # type: ignore[no-any-return, unused-ignore]
+
+
+class FrameMixin:
+    """An answer that is a table for pandas.
+
+    The table is made by `report.frames`, which is imported on demand.
+    """
+
+    __slots__ = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table of the command line for pandas, in SI base units.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per call path, in the order of the answer. The index is the call path.
+        """
+        return import_module(_FRAMES).frame_of(self)  # type: ignore[no-any-return]
 
 
 class FigureReprMixin(HtmlReprMixin):

@@ -264,8 +264,11 @@ def test_pairs_that_cannot_be_compared_are_refused(run, series, options, words):
     run("views", series(), *options).fails(2, words)
 
 
-def test_a_ranking_of_three_scales_still_needs_a_target(run, series):
-    run("rank", series()).fails(2, "no target scale")
+def test_without_a_target_a_ranking_is_at_four_times_the_largest_scale(run, series):
+    runs = series()
+    found = json.loads(run("rank", runs, "-f", "json").out)
+    assert found["target"] == 4 * max(found["parameters"][0]["values"])
+    run("rank", runs, "--verify", runs).fails(2, "no target scale")
 
 
 def test_several_parameters_of_two_values_are_compared_along_one(run, tmp_path):

@@ -129,7 +129,6 @@ def test_a_scale_that_was_not_measured_is_refused(run, runs):
 def test_options_of_models_are_refused(run, runs, tmp_path):
     for words in (["--predicted"], ["--pair", "4,8"], ["--linear"], ["--plot", tmp_path / "a.svg"]):
         run("show", runs, "main/solve", "--per-process", *words).fails(2, words[0])
-    run("show", runs, "main/solve", "-f", "csv").fails(2, "-f csv is for show --per-process")
     run("show", runs, "main/solve", "--per-process", "--split-ranks", "rank == 0").fails(
         2, "omit --split-ranks"
     )

@@ -127,3 +127,26 @@ def test_other_levels_of_columns_are_refused():
 def test_an_unknown_layout_is_refused(samples):
     with pytest.raises(UsageError, match="no layout 'tall'"):
         cpm.load([samples / "stencil"]).to_frame(layout="tall")
+
+
+def test_answers_are_tables_sequences_and_short_texts(samples):
+    study = cpm.Study(samples / "stencil")
+    ranking, models = study.ranking(target=1024), study.models()
+    frame = ranking.to_frame()
+    assert frame["rank"].tolist()[:3] == [1, 2, 3]
+    assert [model.callpath for model in ranking[:3]] == frame.index.tolist()[:3]
+    assert ranking[0].callpath == next(iter(ranking)).callpath == frame.index[0]
+    assert len(frame) == len(models) == len(models.to_frame()) == len([*models])
+    assert len(ranking) == len([*ranking])
+    assert models.to_frame().loc["main/find_owners", "growth"] == "O(p)"
+    for answer in (ranking, models, study.experiment().tree):
+        assert len(repr(answer)) < 100
+
+
+def test_results_of_expectations_are_a_table_by_name(samples, tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text('schema = 1\n[[expect]]\nname = "owners"\ncallpath = "main/find_owners"\n'
+                    'growth = "O(p)"\n')  # fmt: skip
+    found = cpm.Study(samples / "stencil").check(path).to_frame()
+    assert found.loc["owners", "status"] == "pass"
+    assert found.loc["owners", "match"] == "exact"

@@ -26,7 +26,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.omissions import REST, WHOLE, Omission, is_partial, omissions_text
 from callpath_modeler.profile.pruning import excluded_call_paths
 from callpath_modeler.support.expression import Comparison
-from callpath_modeler.support.front_ends import HtmlReprMixin
+from callpath_modeler.support.front_ends import FrameMixin, HtmlReprMixin
 from callpath_modeler.units import (
     counted,
     interval,
@@ -485,7 +485,7 @@ class BrokenExpectationsError(AssertionError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Check(HtmlReprMixin):
+class Check(HtmlReprMixin, FrameMixin):
     """Results of the expectations of a file.
 
     Attributes

@@ -26,7 +26,7 @@ def test_each_level_counts_before_the_next(run, runs, ours, tmp_path, monkeypatc
         if not words:
             assert told(run, "info", runs)["target"] == (str(scale), origin)
 
-    run("rank", runs).fails(2, "no target scale")
+    assert target(run("rank", runs)) == "at p = 64"
     site = write(tmp_path / "etc" / "config.toml", "[defaults]\ntarget = 100\n")
     monkeypatch.setattr(config, "SITE", site)
     is_at(100, f"{site}:2")
@@ -69,7 +69,8 @@ def test_a_named_file_takes_the_place_of_the_one_that_is_found(run, runs, ours, 
         key for key, (_, origin) in told(run, "--config", other, "info", runs).items()
         if origin.startswith(str(tmp_path))
     }  # fmt: skip
-    run("--config", "/dev/null", "rank", runs).fails(2, "no target scale")
+    # Without a setting, the target is 4 times the largest scale.
+    assert target(run("--config", "/dev/null", "rank", runs)) == "at p = 64"
     run("--config", tmp_path / "none.toml", "rank", runs).fails(2, "none.toml: No such file")
     run("--config", tmp_path, "rank", runs).fails(2, "is a directory")
     assert target(run("rank", runs, "--config", other)) == "at p = 40"

@@ -413,6 +413,25 @@ def test_the_settings_of_a_user_stay(fitted):
         assert mpl.rcParams["font.size"] == 33.0
 
 
+def test_the_first_plot_keeps_what_a_backend_sets(tmp_path):
+    """The backend of a notebook makes figures appear by a setting, when it is loaded."""
+    (tmp_path / "inline.py").write_text(
+        "import matplotlib\n"
+        "from matplotlib.backends.backend_agg import *\n"
+        "from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvas\n"
+        "matplotlib.interactive(True)\n"
+    )
+    code = (
+        "import callpath_modeler as cpm, matplotlib\n"
+        "model = cpm.fit(cpm.load('sample_profiles/stencil'))['main/find_owners']\n"
+        "model.plot()\n"
+        "assert matplotlib.is_interactive()\n"
+    )
+    there = {"MPLBACKEND": "module://inline", "PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)}
+    root = Path(__file__).resolve().parents[4]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, env={**os.environ, **there})
+
+
 def test_the_page_on_plots_runs(tmp_path, monkeypatch):
     root = Path(__file__).resolve().parents[4]
     page = (root / "docs" / "how-to" / "plot.md").read_text("utf-8")
