@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
+import subprocess
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,6 +21,7 @@ from callpath_modeler.report.page.document import page
 from callpath_modeler.report.page.markup import PageContent, Provenance
 from callpath_modeler.report.ranking_table import ranking_table
 from callpath_modeler.studies.expectation_check import check
+from callpath_modeler.studies.loading import load
 from callpath_modeler.studies.pipeline import fit
 from callpath_modeler.support.atomic import Fingerprint
 from cells import cells
@@ -402,3 +405,30 @@ def test_numbers_at_a_measured_target_are_those_of_tables_for_machines():
     listed = [*(columns[n] for n in ("rank", *names)), off, *(columns[n] for n in rest)]
     found = np.array(Parsed(page(shown)).numbers["ranking"]).reshape(rows, -1)
     np.testing.assert_allclose(found, np.array(listed, float).T)
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+_TELL = """<script>addEventListener("load", () => {
+  const cell = document.querySelector("#ranking td.trust"), page = document.documentElement;
+  page.title = [cell.getBoundingClientRect().right, page.clientWidth, page.scrollWidth].join(" ");
+});</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", [560, 900, 1100, 1400, 1920])
+def test_trust_is_in_sight_at_any_width(samples, tmp_path, width):
+    models = fit(load([samples / "stencil"]))
+    text = page(content(models, 1024.0))
+    # The page allows only its own scripts; this one measures.
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    path = tmp_path / "page.html"
+    path.write_text(text.replace("</body>", _TELL), encoding="utf-8")
+    words = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
+    done = subprocess.run(
+        [*words, "--dump-dom", path.as_uri()], capture_output=True, check=True, timeout=120
+    )
+    told = re.search(rb'<html[^>]* title="([^"]*)"', done.stdout)
+    assert told is not None
+    right, seen, whole = map(float, told[1].split())
+    assert right <= seen
+    assert whole <= seen
