@@ -43,7 +43,7 @@ from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import Costs, FormulaCosts
 from callpath_modeler.profile.metric_formulas import Formula
 
-_KNOWN = 3
+KNOWN = 3
 """Marks of trust of a prediction that counts as known."""
 _MANY = 100_000
 """Number of call paths whose bands at several scales take more than a second."""
@@ -321,7 +321,7 @@ class ProgramCosts:
         count = max(1, int(np.log2(self.target / last)))
         points = np.asarray(last * 2.0 ** np.arange(1, 1 + count), np.float64)
         band = run_time_bands(fitted, points)
-        known = marks_of_trust(band.value, band.low, band.high) >= _KNOWN
+        known = marks_of_trust(band.value, band.low, band.high) >= KNOWN
         count = count if known.all() else int(np.argmin(known))
         return float(points[count - 1]) if count else None
 

@@ -10,8 +10,9 @@ import numpy as np
 from callpath_modeler.analysis.answer import By
 from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.measured import Measured
+from callpath_modeler.analysis.program_costs import KNOWN
 from callpath_modeler.analysis.step_time import step_counts, step_time
-from callpath_modeler.analysis.uncertain import deviation, is_unknown
+from callpath_modeler.analysis.uncertain import MARKS, WITHIN, deviation, is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.profile.schema import Reduction
@@ -137,7 +138,7 @@ def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
     marks = int(ranking.call_paths[0].trust[row])
     no_growth = ranking.fitted.modelled[row] and is_unknown(marks)
     if no_share and no_growth:
-        return "comes first, but its share and its growth are not known"
+        return "comes first, but its share and its growth are uncertain"
     if no_share:
         return f"comes first, but its share is not known. It {growth}"
     return f"{takes}, and its growth is not known" if no_growth else f"{takes} and {growth}"
@@ -175,12 +176,13 @@ def known_notes(answer: Answer) -> list[str]:
     fitted = answer.fitted
     if not answer.is_unknown or not fitted.metric.additive:
         return []
-    farthest = answer.farthest_known
+    farthest, reach = answer.farthest_known, percent(WITHIN[MARKS - KNOWN] - 1)
     if farthest is not None:
         at = setting_text({fitted.parameter: farthest})
-        return [f"Predictions have three marks of trust up to {at}."]
+        return [f"Up to {at}, the band is within {reach} of the prediction."]
     if answer.target > 2 * fitted.points[-1]:
-        return ["No prediction beyond the largest run has three marks of trust."]
+        at = setting_text({fitted.parameter: float(fitted.points[-1])})
+        return [f"Beyond {at}, no band is within {reach} of its prediction."]
     return []
 
 
