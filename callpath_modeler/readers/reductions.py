@@ -329,6 +329,7 @@ class Reducer(BlockSink):
 
     Attributes
     ----------
+    reduction : statistic over processes
     values : [call paths], filled by `add`; call paths without a stored row are zero
     imbalance : [call paths] the largest over the mean of the processes; NaN = not added. None for a
         single process, or if the reduction is the imbalance
@@ -352,7 +353,7 @@ class Reducer(BlockSink):
         if columns.processes > 1 and reduction is not Reduction.IMBALANCE:
             self.imbalance = np.full(call_paths, np.nan, np.float32)
         self._fold = fold
-        self._reduction = reduction
+        self.reduction = reduction
         self._total = np.zeros(columns.stored)
         self._of_section: FloatArray | None = None
         self._rows: list[Int64Array] = []
@@ -377,7 +378,7 @@ class Reducer(BlockSink):
             largest = np.fmax.reduce(block[others][:, self._columns.used], axis=1)
             self.noticed.add_others(rows[others], largest)
         if self.imbalance is not None:
-            self.imbalance[rows] = imbalance(folded, values, self._reduction, missing=not plain)
+            self.imbalance[rows] = imbalance(folded, values, self.reduction, missing=not plain)
 
     def add_raw(self, rows: Int64Array, block: FloatArray) -> None:
         """Add values that may be negative; NaN = missing."""
@@ -437,10 +438,10 @@ class Reducer(BlockSink):
 
     def _statistic(self, block: FloatArray, folded: FloatArray, *, missing: bool) -> FloatArray:
         with np.errstate(all="ignore"):
-            values = statistic(folded, self._reduction)
+            values = statistic(folded, self.reduction)
             if missing:
                 partly = np.flatnonzero(np.isnan(np.add.reduce(block, axis=1)))
-                values[partly] = statistic_of_present(folded[partly], self._reduction)
+                values[partly] = statistic_of_present(folded[partly], self.reduction)
         return values
 
 

@@ -55,7 +55,7 @@ from callpath_modeler.readers.base import (
     ThreadSource,
     ThreadSums,
 )
-from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Noticed, is_plain
+from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, Noticed, Reducer, is_plain
 from callpath_modeler.units import counted, percent
 
 _MATTERS = 0.01
@@ -82,6 +82,36 @@ def run_time_metric(metrics: Sequence[DeclaredMetric]) -> str:
         ),
         "",
     )
+
+
+def result_of(
+    reducer: Reducer,
+    declared: DeclaredMetric,
+    notices: Notices,
+    tree: CallTree,
+    scale: float = 1.0,
+) -> Reduced:
+    """Return the result of a reducer to which all values were added.
+
+    For a duration, it has the run time, and there may be a finding about call paths that only other
+    threads than the longest ones run.
+
+    Parameters
+    ----------
+    reducer : the reducer
+    declared : the metric
+    notices : findings about the profile
+    tree : the call tree
+    scale : factor from the values of the file to SI base units
+    """
+    run_time = float("nan")
+    if declared.metric.can_be_run_time:
+        longest = reducer.largest_total()
+        note_others(notices, declared.metric.name, reducer.noticed, tree, longest)
+        run_time = longest * scale
+    factor = 1.0 if reducer.reduction is Reduction.IMBALANCE else scale
+    total = reducer.total() * factor if declared.metric.additive else float("nan")
+    return Reduced(reducer.values * factor, total, reducer.imbalance, run_time)
 
 
 def note_others(

@@ -26,8 +26,8 @@ from callpath_modeler.readers.threads import (
     fold_of,
     no_threads,
     note_invalid,
-    note_others,
     note_streams,
+    result_of,
     with_longest_threads,
 )
 from callpath_modeler.support.input_limits import InputLimits, Work
@@ -159,22 +159,14 @@ class GpuProfile:
             If the metric does not exist.
         """
         declared, cells, scale = self._cells[metric]
-        is_run_time = declared.metric.can_be_run_time
         columns = self._columns_of(declared.metric)
-        if is_run_time:
+        if declared.metric.can_be_run_time:
             columns = self._with_longest
         reducer = Reducer(len(self._tree), columns, fold_of(declared), over_locations)
         for rows, block in self._blocks(cells):
             reducer.add_to_total(block)
             reducer.add(rows, block)
-        scale = 1.0 if over_locations is Reduction.IMBALANCE else scale
-        run_time = float("nan")
-        if is_run_time:
-            longest = reducer.largest_total()
-            note_others(self._notices, metric, reducer.noticed, self._tree, longest)
-            run_time = longest * self._cells[metric][2]
-        total = reducer.total() * scale
-        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
+        return result_of(reducer, declared, self._notices, self._tree, scale)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.

@@ -29,8 +29,8 @@ from callpath_modeler.readers.threads import (
     fold_of,
     no_threads,
     note_invalid,
-    note_others,
     note_streams,
+    result_of,
     with_longest_threads,
 )
 from cpmodel_otf2.definitions import (
@@ -196,8 +196,8 @@ class TraceProfile:
         """
         stored = self._readable(metric)
         declared, locations = stored.declared, stored.replayed
-        is_run_time = declared.metric.can_be_run_time
-        columns = self._with_longest if is_run_time else locations.columns
+        is_longest = declared.metric.can_be_run_time
+        columns = self._with_longest if is_longest else locations.columns
         reducer = Reducer(len(self._tree), columns, fold_of(declared), over_locations)
         for rows, block in self._blocks(stored):
             reducer.mark_missing(block)
@@ -205,13 +205,7 @@ class TraceProfile:
         totals = np.array([[each.totals.get(stored.name, 0.0) for each in locations.totals]])
         reducer.add_to_total(totals)
         note_invalid(self._notices, metric, reducer.noticed, self._tree)
-        scale = 1.0 if over_locations is Reduction.IMBALANCE else stored.scale
-        run_time = float("nan")
-        if is_run_time:
-            note_others(self._notices, metric, reducer.noticed, self._tree, reducer.largest_total())
-            run_time = reducer.largest_total() * stored.scale
-        total = reducer.total() * scale
-        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
+        return result_of(reducer, declared, self._notices, self._tree, stored.scale)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.

@@ -28,7 +28,7 @@ from callpath_modeler.readers.reductions import BlockSink, Columns, Fold, PartOf
 from callpath_modeler.readers.threads import (
     GroupSums,
     no_threads,
-    note_others,
+    result_of,
     run_time_metric,
     with_longest_threads,
 )
@@ -139,15 +139,7 @@ class CubeProfile:
                     reducer.join(part)
             self._note_counter(stored, reducer)
         self._notices.of_values(stored, reducer.noticed, self.call_tree)
-        scale = _scale(stored, over_locations)
-        total = reducer.total() * scale if stored.additive else float("nan")
-        is_run_time = stored.declared.metric.can_be_run_time
-        run_time = float("nan")
-        if is_run_time:
-            longest = reducer.largest_total()
-            note_others(self._notices, metric, reducer.noticed, self.call_tree, longest)
-            run_time = longest * stored.scale
-        return Reduced(reducer.values * scale, total, reducer.imbalance, run_time)
+        return result_of(reducer, stored.declared, self._notices, self.call_tree, stored.scale)
 
     def inclusive(self, metric: str, over_locations: Reduction) -> FloatArray:
         """Return one inclusive value per call path, as stored if the metric cannot be summed.

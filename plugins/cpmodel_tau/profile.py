@@ -31,7 +31,7 @@ from callpath_modeler.readers.threads import (
     GroupSums,
     fold_of,
     note_invalid,
-    note_others,
+    result_of,
     run_time_metric,
     with_longest_threads,
 )
@@ -138,8 +138,8 @@ class TauProfile:
         written, values, column = self._stored(metric)
         factor = _MICROSECONDS if is_time(written) else 1.0
         declared = next(each for each in self.metrics if each.metric.name == metric)
-        is_run_time = declared.metric.can_be_run_time
-        columns = self._with_longest if is_run_time else self._columns
+        is_longest = declared.metric.can_be_run_time
+        columns = self._with_longest if is_longest else self._columns
         reducer = Reducer(len(self.call_tree), columns, fold_of(declared), over_locations)
         total = np.zeros((1, self._columns.stored))
         for rows, block in self._blocks(values, column):
@@ -151,9 +151,7 @@ class TauProfile:
             total = self._totals(values, total[0], factor)[np.newaxis]
         reducer.add_to_total(total)
         note_invalid(self._notices, metric, reducer.noticed, self.call_tree)
-        run_time = reducer.largest_total() if is_run_time else float("nan")
-        note_others(self._notices, metric, reducer.noticed, self.call_tree, run_time)
-        return Reduced(reducer.values, reducer.total(), reducer.imbalance, run_time)
+        return result_of(reducer, declared, self._notices, self.call_tree)
 
     def sums_of_threads(self, metric: str, group: IntArray, groups: int) -> ThreadSums:
         """Return sums of exclusive values over groups of call paths, for each thread.
