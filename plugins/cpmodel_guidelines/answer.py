@@ -85,6 +85,9 @@ BETWEEN, PREDICTED = "composed between sizes", "predicted"
 with
 interpolated times between two message sizes, or models."""
 
+LIKELY = (0.5, 0.8)
+"""Probabilities from which a predicted violation is called likely, and very likely."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeanOfChecks(Slowdown):
@@ -151,6 +154,14 @@ class Judged:
     composed: FloatArray
     runs: tuple[FloatArray, FloatArray] | None = None
     means: Mapping[tuple[Guideline, Group], MeanOfChecks] = field(default_factory=dict)
+
+    def above(self, share: float) -> int:
+        """Return the number of checks whose violation has a larger probability."""
+        return int((1 - self.verdicts.chance > share).sum())
+
+    def likeliest(self, tally: VerdictTally) -> float:
+        """Return the largest probability of a violation among predicted checks; NaN = unknown."""
+        return float(np.fmax.reduce(1 - self.verdicts.chance[[*tally.checks]]))
 
     def take(self, rows: Sequence[int]) -> Judged:
         """Return the checks at `rows`, with the verdicts that they have among all checks."""

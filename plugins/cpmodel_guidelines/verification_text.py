@@ -25,6 +25,7 @@ from callpath_modeler.units import (
 from cpmodel_guidelines.answer import (
     BETWEEN,
     COMPOSED,
+    LIKELY,
     MOCK_UP,
     PREDICTED,
     Judged,
@@ -46,6 +47,8 @@ _STYLES = {
 _WIDEST_GROUP = 24
 """Maximum width of callers on a terminal, in cells. The guidelines need the rest of the line."""
 
+_NAMED = 3
+"""Maximum number of guidelines that the first sentences list as likely violated."""
 _LACKING = 4
 """Maximum number of functions that a note about missing measurements lists."""
 
@@ -78,7 +81,7 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
 
 def headline(found: Verification) -> str:
     """Return the sentence about violated guidelines, and about predicted ones."""
-    bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
+    violated = found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
     if violated:
         worst = violated[0]
@@ -91,21 +94,54 @@ def headline(found: Verification) -> str:
         said = f"None of {counted(len(here), 'guideline')} can be decided."
     if found.ahead is None:
         return said
-    ahead = [
-        row for row in found.rows if row.ahead and row.ahead.verdict is GuidelineVerdict.VIOLATED
-    ]
-    verb = "is" if len(ahead) < 2 else "are"
-    word = "" if found.is_run else " predicted to be"
-    where = _target(found, " = ")
-    told = f" {len(ahead) or 'None'} {verb}{word} violated at {where}"
     turning = [row for row in found.rows if row.turns]
+    told = _violated_at(found) if found.is_run else _likely_at(found, found.ahead)
     if turning:
         first = turning[0]
-        told += f"; {len(turning)} of them {'holds' if len(turning) == 1 else 'hold'} as measured"
-        told += f": {_name(first)}"
+        verb = "holds" if len(turning) == 1 else "hold"
+        told += f" {len(turning)} of these guidelines {verb} as measured: {_name(first)}"
         if first.crossing is not None and first.crossing.likely is not None:
-            told += f", until about {bench.processes} = {rough_value(first.crossing.likely)}"
-    return f"{said}{told}."
+            told += f", until about {found.benchmark.processes} = "
+            told += rough_value(first.crossing.likely)
+        told += "."
+    return f"{said} {told}"
+
+
+def _violated_at(found: Verification) -> str:
+    """Return the sentence about violations at a target that was measured."""
+    number = sum(
+        row.ahead is not None and row.ahead.verdict is GuidelineVerdict.VIOLATED
+        for row in found.rows
+    )
+    verb = "is" if number < 2 else "are"
+    return f"{number or 'None'} {verb} violated at {_target(found, ' = ')}."
+
+
+def _likely_at(found: Verification, ahead: Judged) -> str:
+    """Return the sentences about predicted checks, with the likeliest guidelines."""
+    every = [(ahead.likeliest(row.ahead), row) for row in found.rows if row.ahead is not None]
+    rows = sorted(((s, row) for s, row in every if s >= 0), key=lambda pair: -pair[0])
+    where = f"At {_target(found, ' = ')}"
+    if not rows:
+        return f"{where}, no probability of a violation is known."
+    share, first = rows[0]
+    likely, very = (ahead.above(limit) for limit in LIKELY)
+    if not likely:
+        name = f"{_name(first)}, with {_sure(share)}"
+        return f"{where}, no violation is likely: the likeliest is {name}."
+    checks = counted(len(ahead.checks), "check")
+    verb = "is" if likely == 1 else "are"
+    told = f"{where}, {likely} of {checks} {verb} likely violated (above {percent(LIKELY[0])})"
+    told += f", {very} of them above {percent(LIKELY[1])}" * bool(very)
+    named = [(share, row) for share, row in rows if share > LIKELY[0]]
+    names = ", ".join(f"{_name(row)} ({_sure(share)})" for share, row in named[:_NAMED])
+    more = f" and {counted(len(named) - _NAMED, 'other guideline')}" * (len(named) > _NAMED)
+    return f"{told}: {names}{more}."
+
+
+def _sure(share: float) -> str:
+    """Return the probability of a prediction as text; no prediction is certain."""
+    return percent(min(share, 0.99))
 
 
 def _target(found: Verification, sign: str) -> str:
@@ -226,14 +262,13 @@ def _start(start: float | None, least: float) -> str:
 
 
 def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -> str:
-    """Return the verdict at the target with the probability of a violation, as text."""
+    """Return the verdict at the target, or the probability of a violation, as text."""
     if tally is None:
         return "-"
     if is_run:
         return str(tally.verdict)
-    chance = float(ahead.verdicts.chance[tally.worst])
-    sure = "" if chance != chance else f" {percent(min(1 - chance, 0.99))}"  # noqa: PLR0124
-    return f"{tally.verdict}{sure}"
+    share = ahead.likeliest(tally)
+    return _sure(share) if share >= 0 else str(tally.verdict)
 
 
 def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
@@ -285,7 +320,7 @@ def legend(found: Verification, style: TextStyle) -> list[str]:
     lines += _bases(found)
     if found.ahead is not None and not found.is_run:
         lines.append(
-            f"{_target(found, '=')}: prediction with the probability of a violation; "
+            f"{_target(found, '=')}: probability of a violation, at the size where it is largest; "
             "from: number of processes from which a violation is likely"
         )
     if found.stakes is not None:
@@ -418,6 +453,9 @@ def header_of(found: Verification) -> dict[str, object]:
         "at_target": None
         if found.ahead is None
         else {str(v): _count([row.ahead for row in found.rows], v) for v in GuidelineVerdict},
+        "likely_at_target": None
+        if found.ahead is None or found.is_run
+        else {f"above_{limit:.0%}": found.ahead.above(limit) for limit in LIKELY},
         "not_measured": [
             {
                 "group": "/".join(each.group),

@@ -5,12 +5,14 @@ import pytest
 
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.studies.data_frame import from_frame
+from cells import cells
 from collectives import PROCESSES, by_size, experiment, latencies, rows
 from cpmodel_guidelines.answer import BETWEEN, COMPOSED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
 from cpmodel_guidelines.verification import Ask, verify
+from cpmodel_guidelines.verification_text import headline
 
 SEEDS = 40
 
@@ -230,6 +232,21 @@ def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
     assert turning >= 15
     assert np.median(crossings) == pytest.approx(430, rel=0.1)
     assert false == 0
+
+
+@cells(
+    ("processes", "words"),
+    [
+        (
+            4096.0,
+            "At p = 4096, 1 of 4 checks is likely violated (above 50 %), 1 of them above 80 %",
+        ),
+        (150.0, "At p = 150, no violation is likely: the likeliest is "),
+    ],
+)
+def test_the_first_sentences_say_how_much_is_likely_at_the_target(processes, words):
+    found = verified(experiment(crossing, noise=0.01), ask=Ask(processes))
+    assert words in headline(found)
 
 
 def test_what_holds_for_ever_is_predicted_to_hold():
