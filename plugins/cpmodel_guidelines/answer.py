@@ -81,12 +81,10 @@ def potential_savings(experiment: Experiment, aggregate: Centre = "mean") -> Pot
 
 MEASURED, MOCK_UP, COMPOSED = "measured", "mock-up", "composed"
 BETWEEN, PREDICTED = "composed between sizes", "predicted"
+POOLED = "predicted from similar checks"
 """Basis of a check: the same function, a measured mock-up, a sum of functions, a sum of functions
-with
-interpolated times between two message sizes, or models."""
-
-LIKELY = (0.5, 0.8)
-"""Probabilities from which a predicted violation is called likely, and very likely."""
+with interpolated times between two message sizes, models of both sides, or the measured excess of
+similar checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +136,7 @@ class Judged:
     checks : [C] in the order of the guidelines
     left, right : [C] values of both sides, in the unit of the metric
     verdicts : columns over the checks
-    basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN` or `PREDICTED`
+    basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN`, `PREDICTED` or `POOLED`
     composed : [C] sum of the functions that a measured mock-up executes; NaN = no mock-up, or the
         functions were not measured
     runs : [C, R] times of the left and of the right side in each mpirun; None = predicted. Between
@@ -302,7 +300,7 @@ class Verification:
     def is_run(self) -> bool:
         """Return whether the target was measured, so that no model is needed."""
         basis = () if self.ahead is None else self.ahead.basis
-        return bool(basis) and PREDICTED not in basis
+        return bool(basis) and not {PREDICTED, POOLED} & {*basis}
 
     def gain(self, function: str, of: Judged, check: int) -> float | None:
         """Return the gain of the program, at most, if a check is violated; None = unknown."""

@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import SampleComparison
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -19,6 +18,7 @@ from cpmodel_guidelines.answer import (
     COMPOSED,
     MEASURED,
     MOCK_UP,
+    POOLED,
     PREDICTED,
     Judged,
     Method,
@@ -40,14 +40,12 @@ from cpmodel_guidelines.checks import (
 from cpmodel_guidelines.judge import (
     NO_TIME,
     GuidelineVerdict,
-    GuidelineVerdicts,
     added,
-    backing,
     interpolated,
-    judged_prediction,
     measured,
     predicted,
 )
+from cpmodel_guidelines.predicted_excess import Excess, pooled_excess
 from cpmodel_guidelines.prediction import (
     MeasuredSides,
     MeasuredVerdicts,
@@ -83,25 +81,6 @@ class _Limits:
 
     tolerance: float
     confidence: float
-
-    def of_predictions(
-        self,
-        checks: Sequence[GuidelineCheck],
-        comparison: SampleComparison,
-        backed: FloatArray,
-    ) -> GuidelineVerdicts:
-        """Return the verdicts on predicted checks."""
-        numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
-        return judged_prediction(
-            comparison,
-            tolerance=self.tolerance,
-            confidence=self.confidence,
-            can_break=np.array([check.can_break for check in checks], bool),
-            can_hold=np.array([check.can_hold for check in checks], bool),
-            guidelines=np.array([numbers[check.guideline, check.group] for check in checks]),
-            families=np.array([_KINDS.index(check.guideline.kind) for check in checks]),
-            backing=backed,
-        )
 
 
 def verify(
@@ -141,8 +120,7 @@ def verify(
     predictor = None
     if ask is not None:
         _check_ask(benchmark, ask)
-        predictor = predictor_of(benchmark, options)
-    elif not benchmark.tells_noise:
+    if ask is not None or not benchmark.tells_noise:
         predictor = predictor_if_any(benchmark, options)
     checks, missing = finder.measured()
     if not checks:
@@ -150,8 +128,11 @@ def verify(
     known = _Known.of(finder, checks, predictor, options.confidence)
     every, told = _judged_here(finder, checks, known, limits, method)
     ahead = None
-    if ask is not None and predictor is not None:
+    if ask is not None:
         ahead = _judged_ahead(finder, every, predictor, ask, limits)
+        if predictor is None and not ahead.checks:
+            # Nothing else predicts, so the reason why there is no model is the error.
+            predictor_of(benchmark, options)
     here, untold = _telling(every)
     return Verification(
         benchmark,
@@ -325,42 +306,49 @@ def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
 
 
 def _judged_ahead(
-    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
+    finder: Finder, here: Judged, predictor: Predictor | None, ask: Ask, limits: _Limits
 ) -> Judged:
     """Return the verdicts on patterns at a target.
 
-    Runs of the target are used if they give the uncertainty of their values, else models.
+    Runs of the target are used if they give the uncertainty of their values. Else models of both
+    sides predict it, or similar checks do: the sharper of the two.
     """
     if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
         return _telling(here.take(_checks_at(finder.benchmark, here.checks, ask)))[0]
     checks = finder.predicted(_settings_at(finder.benchmark, ask))
-    left, *parts = predictor.sides(checks)
-    verdicts = limits.of_predictions(
-        checks,
-        predicted(left, parts, limits.confidence),
-        _backing(predictor, here, checks, limits.confidence),
+    excess, noise = _pooled(finder.benchmark, here, checks, limits.confidence)
+    left, right = np.full((2, len(checks)), np.nan)
+    is_modelled = np.zeros(len(checks), bool)
+    if predictor is not None:
+        side, *parts = predictor.sides(checks)
+        models = Excess.of_models(predicted(side, parts, limits.confidence), limits.confidence)
+        excess, is_modelled = excess.with_models(models)
+        left = np.where(is_modelled, side.value, np.nan)
+        right = np.where(is_modelled, np.sum([part.value for part in parts], axis=0), np.nan)
+    verdicts = excess.verdicts(
+        noise,
+        limits.tolerance,
+        np.array([check.can_break for check in checks], bool),
+        np.array([check.can_hold for check in checks], bool),
     )
     known = np.flatnonzero(~np.isnan(verdicts.factor)).tolist()
-    right = np.sum([part.value for part in parts], axis=0)
-    basis = (PREDICTED,) * len(checks)
+    basis = tuple(PREDICTED if each else POOLED for each in is_modelled.tolist())
     nothing = np.full(len(checks), np.nan)
-    found = Judged(tuple(checks), left.value, right, verdicts, basis, nothing).take(known)
+    found = Judged(tuple(checks), left, right, verdicts, basis, nothing).take(known)
     return _telling(found)[0]
 
 
-def _backing(
-    predictor: Predictor, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
-) -> FloatArray:
-    """Return how well measurements support each predicted check, [checks]: see `backing`."""
-    lines: dict[tuple[Guideline, Group, FunctionAtSetting], list[int]] = {}
-    for k, check in enumerate(here.checks):
-        lines.setdefault((check.guideline, check.group, predictor.line(check.left)), []).append(k)
-    found = []
-    for check in checks:
-        rows = lines.get((check.guideline, check.group, predictor.line(check.left)), [])
-        scales = np.array([here.checks[k].left.setting[predictor.axis] for k in rows])
-        found.append(backing(scales, here.verdicts.take(rows), confidence))
-    return np.array(found)
+def _pooled(
+    benchmark: Benchmark, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
+) -> tuple[Excess, FloatArray]:
+    """Return the excess of patterns at a target and its noise, from that of measured ones."""
+    p_axis = benchmark.axis(benchmark.processes)
+    assert p_axis is not None, "a target is a number of processes"
+    axes = p_axis, benchmark.axis(benchmark.size)
+    rows = [k for k, c in enumerate(here.checks) if c.guideline.kind is GuidelineKind.PATTERN]
+    return pooled_excess(
+        [here.checks[k] for k in rows], here.verdicts.take(rows), checks, axes, confidence
+    )
 
 
 def _check_ask(benchmark: Benchmark, ask: Ask) -> None:

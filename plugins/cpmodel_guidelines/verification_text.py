@@ -25,8 +25,8 @@ from callpath_modeler.units import (
 from cpmodel_guidelines.answer import (
     BETWEEN,
     COMPOSED,
-    LIKELY,
     MOCK_UP,
+    POOLED,
     PREDICTED,
     Judged,
     Row,
@@ -35,6 +35,7 @@ from cpmodel_guidelines.answer import (
 )
 from cpmodel_guidelines.checks import GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.predicted_excess import LIKELY
 from cpmodel_guidelines.rules import PAPERS, GuidelineKind
 from cpmodel_guidelines.statistics.permutations import Control
 
@@ -408,7 +409,7 @@ def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cel
         "verdict": str(verdicts.verdict(check)),
         "basis": of.basis[check],
         **asdict(verdicts.slowdown(check)),
-        "probability": 1 - chance if of.basis[check] == PREDICTED else None,
+        "probability": 1 - chance if of.basis[check] in {PREDICTED, POOLED} else None,
         "chance": chance,
         "rate": float(verdicts.rate[check]),
         "mean_factor": None if mean is None else mean.factor,
