@@ -146,7 +146,7 @@ def verify(
         method,
         told.power,
         stakes,
-        _findings(benchmark, predictor, ask),
+        _findings(benchmark, predictor, ask, ahead),
         told.sensitivity,
     )
 
@@ -394,13 +394,15 @@ def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
 
 
 def _findings(
-    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
+    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None, ahead: Judged | None
 ) -> tuple[Finding, ...]:
-    """Return findings about the data, and about models if there is a target."""
+    """Return findings about the data and the target, and about models if they decide a check."""
     found = benchmark.findings()
     if predictor is None or ask is None:
         return (*benchmark.experiment.findings, *found)
-    return (*findings_at(predictor.fitted, ask.processes), *found)
+    of_models = () if ahead and PREDICTED in ahead.basis else predictor.fitted.findings
+    told = findings_at(predictor.fitted, ask.processes)
+    return (*(each for each in told if each not in of_models), *found)
 
 
 def _nothing(benchmark: Benchmark, missing: Sequence[MissingFunctions]) -> DataError:

@@ -240,9 +240,9 @@ def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> 
     tallies = [row.ahead for row in shown]
     cells = [_verdict_ahead(ahead, tally, is_run=found.is_run) for tally in tallies]
     styles = [_STYLES[tally.verdict] if tally else "" for tally in tallies]
-    columns = [TextColumn(_target(found, "="), cells, right=False, styles=styles)]
-    if not found.is_run:
-        starts = [row.crossing.likely if row.crossing else None for row in shown]
+    columns = [TextColumn(_target(found, "="), cells, right=not found.is_run, styles=styles)]
+    starts = [row.crossing.likely if row.crossing else None for row in shown]
+    if any(start is not None for start in starts):
         least = min(found.benchmark.scales)
         cells = [_start(start, least) for start in starts]
         columns.append(TextColumn("from", cells, droppable=2))
@@ -301,7 +301,9 @@ def _below(found: Verification, top: int) -> list[str]:
     if len(found.rows) > top:
         rest = Counter(str(row.here.verdict) for row in found.rows[top:] if row.here is not None)
         said = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
-        lines.append(f"{counted(len(found.rows) - top, 'other')}: {said}. Use -n all to list them.")
+        lines.append(
+            f"{counted(len(found.rows) - top, 'other guideline')}: {said}. Use -n all to list them."
+        )
     if found.missing:
         lacking = Counter(name for each in found.missing for name in each.lacking)
         names = [name for name, _ in lacking.most_common(_LACKING)]
@@ -314,16 +316,18 @@ def _below(found: Verification, top: int) -> list[str]:
 def legend(found: Verification, style: TextStyle) -> list[str]:
     """Return the notes that explain the verdicts."""
     least = percent(found.tolerance)
-    lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
+    lines = [
+        f"slower: the left side, compared with the right side. From {least} on, it is violated."
+    ]
     lines.append(error_rate_text(found))
     if found.power:
         lines.append(found.power)
     lines += _bases(found)
     if found.ahead is not None and not found.is_run:
-        lines.append(
-            f"{_target(found, '=')}: probability of a violation, at the size where it is largest; "
-            "from: number of processes from which a violation is likely"
-        )
+        where = " at the size where it is largest" * (found.benchmark.size is not None)
+        lines.append(f"{_target(found, '=')}: probability of a violation{where}")
+        if any(row.crossing is not None and row.crossing.likely for row in found.rows):
+            lines.append("from: number of processes from which models predict a violation")
     if found.stakes is not None:
         at = f" at {setting_text(found.stakes.at)}" if found.stakes.at else ""
         total = style.amount(found.stakes.total, found.stakes.unit)
@@ -346,7 +350,7 @@ def _bases(found: Verification) -> list[str]:
     basis, lines = Counter(found.here.basis), []
     sums = basis[COMPOSED] + basis[BETWEEN]
     if sums:
-        said = "sum: times of separately measured functions were added, no mock-up was measured"
+        said = "sum: added times of separately measured functions, without a measured mock-up"
         lines.append(f"{said} ({counted(sums, 'check')})")
     if basis[BETWEEN]:
         lines.append(
@@ -360,7 +364,7 @@ def _bases(found: Verification) -> list[str]:
             signed_percent(float(each) - 1) for each in np.quantile(distance, [0, 0.5, 1])
         )
         lines.append(
-            f"Beside {counted(len(distance), 'check')} with a mock-up, the sum differs from the "
+            f"{counted(len(distance), 'check')} with a mock-up and a sum: the sum differs from the "
             f"mock-up by {middle} in the median ({low} … {high})."
         )
     return lines

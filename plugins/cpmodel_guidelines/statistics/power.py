@@ -115,13 +115,12 @@ class Power:
         # A percentage of several hundred has to be read twice.
         factor = 1 + self.slowdown
         slowdown = percent(factor - 1) if factor < 3 else f"a factor of {significant(factor, 2)}"
-        said = (
-            f"With {self.mpiruns} mpiruns, a typical check is found at one size with a probability "
-            f"of {percent(FOUND)} if it is violated by {slowdown}"
-        )
         runs = None if self.slowdown <= SMALL else self.mpiruns_for(SMALL)
         return (
-            f"{said}." if runs is None else f"{said}: {runs} mpiruns would find {percent(SMALL)}."
+            f"At typical noise, {self.mpiruns} mpiruns find a violation by {slowdown} at one size "
+            f"with a probability of {percent(FOUND)}."
+            + f" {runs} mpiruns would find {percent(SMALL)}."
+            * (runs is not None)
         )
 
     @property

@@ -285,6 +285,17 @@ def test_predictions_are_made_for_every_size_or_for_one():
     }  # fmt: skip
 
 
+def test_one_number_of_processes_is_enough_if_its_noise_is_known():
+    found = verified(experiment(slow_gather, processes=(8,)), ask=Ask(16.0))
+    row = row_of(found, "Gather <= Gatherv")
+    assert found.ahead.basis[row.ahead.worst] == POOLED
+    share = {text: found.ahead.likeliest(row_of(found, text).ahead)
+             for text in ("Gather <= Gatherv", "Gather <= Allgather")}  # fmt: skip
+    assert share["Gather <= Gatherv"] > 2 * share["Gather <= Allgather"]
+    with pytest.raises(DataError, match="one scale"):
+        verified(experiment(slow_gather, processes=(8,), repetitions=1), ask=Ask(16.0))
+
+
 def test_only_guidelines_between_functions_are_predicted():
     found = verified(experiment(crossing), ask=Ask(2048.0))
     assert {check.guideline.kind for check in found.ahead.checks} == {GuidelineKind.PATTERN}
