@@ -39,7 +39,8 @@ processes: libraries select algorithms by one or the other."""
 _ROUNDING = 1e-3
 """Least variance of a measured excess."""
 _MOST_CELLS = 1000
-"""Largest number of measured checks of one function. Those at the largest p are kept."""
+"""Largest number of measured checks of one function: those at the largest p are kept. As many are
+predicted at a time."""
 
 LIKELY = (0.5, 0.8)
 """Probabilities from which a predicted violation is called likely, and very likely."""
@@ -204,15 +205,16 @@ def pooled_excess(
         there = targets[functions[targets] == function]
         here = known[functions[known] == function]
         here = here[np.argsort(-cells.scale[here], kind="stable")][:_MOST_CELLS]
-        at, of = cells.take(there), cells.take(here)
+        of = cells.take(here)
         own = of.covariance(of, origin)
         own += np.diag(variance[here] / (1 + (excess[here] / _BEND) ** 2) + _ROUNDING)
-        common = of.covariance(at, origin)
-        weights = np.linalg.solve(own, common)
-        rows = there - len(measured)
-        middle[rows] = mean + weights.T @ (bent(excess[here]) - mean)
-        alone = np.diag(at.covariance(at, origin))
-        error[rows] = np.sqrt(np.maximum(alone - (weights * common).sum(axis=0), 0.0))
+        for part in np.array_split(there, 1 + len(there) // _MOST_CELLS):
+            at, rows = cells.take(part), part - len(measured)
+            common = of.covariance(at, origin)
+            weights = np.linalg.solve(own, common)
+            middle[rows] = mean + weights.T @ (bent(excess[here]) - mean)
+            alone = _LEVEL + _OWN_LEVEL + (_STEP + _OWN_STEP) * (at.scale - origin)
+            error[rows] = np.sqrt(np.maximum(alone - (weights * common).sum(axis=0), 0.0))
     # A check is about as noisy as at the largest measured p: the geometric mean of its own noise
     # there and of the typical one.
     last = known[cells.scale[known] == cells.scale[known].max()]
