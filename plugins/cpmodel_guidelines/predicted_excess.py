@@ -5,9 +5,9 @@ each doubling adds a step, and the steps so far say nothing about the next one. 
 size have similar steps, and so have all guidelines about one function. So the excess at a target is
 that at the largest measured p, smoothed over message sizes and guidelines (a Gaussian process).
 
-The constants are those that predict best on 14 pairs of campaigns, from 2 to 4 numbers of processes
-to the next one: Open MPI on two cores, and three libraries in SMPI. `docs/how-to/guidelines.md` has
-the results. Twice or half of each constant predicts nearly as well.
+The constants are those that predict best on pairs of campaigns, from one to four numbers of
+processes to the next one: Open MPI on two cores, and three libraries in SMPI
+(`benchmarks/guideline_predictions.py`). Twice or half of each constant predicts nearly as well.
 """
 
 from __future__ import annotations
