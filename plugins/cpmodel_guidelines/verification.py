@@ -56,8 +56,6 @@ from cpmodel_guidelines.prediction import (
 )
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
 
-_KINDS = tuple(GuidelineKind)
-
 
 @dataclass(frozen=True, slots=True)
 class Ask:
