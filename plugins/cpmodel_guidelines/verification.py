@@ -52,7 +52,6 @@ from cpmodel_guidelines.prediction import (
     Predictor,
     judge_measured,
     predictor_if_any,
-    predictor_of,
 )
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
 
@@ -109,7 +108,7 @@ def verify(
     UsageError
         If the target is not possible.
     DataError
-        If no guideline can be checked, or a target was given and no model can be made.
+        If no guideline can be checked, or a target was given and nothing can be predicted.
     """
     options, method = options or FitOptions(), method or Method()
     require_measured(guidelines, [each.name for each in benchmark.functions])
@@ -128,9 +127,11 @@ def verify(
     ahead = None
     if ask is not None:
         ahead = _judged_ahead(finder, every, predictor, ask, limits)
-        if predictor is None and not ahead.checks:
-            # Nothing else predicts, so the reason why there is no model is the error.
-            predictor_of(benchmark, options)
+        if predictor is None and not benchmark.tells_noise:
+            raise DataError(
+                "nothing can be predicted from single runs at so few numbers of processes",
+                hint="measure several mpiruns, at least five",
+            )
     here, untold = _telling(every)
     return Verification(
         benchmark,

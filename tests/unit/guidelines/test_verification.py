@@ -292,7 +292,7 @@ def test_one_number_of_processes_is_enough_if_its_noise_is_known():
     share = {text: found.ahead.likeliest(row_of(found, text).ahead)
              for text in ("Gather <= Gatherv", "Gather <= Allgather")}  # fmt: skip
     assert share["Gather <= Gatherv"] > 2 * share["Gather <= Allgather"]
-    with pytest.raises(DataError, match="one scale"):
+    with pytest.raises(DataError, match="single runs at so few numbers"):
         verified(experiment(slow_gather, processes=(8,), repetitions=1), ask=Ask(16.0))
 
 
