@@ -51,7 +51,7 @@ from cpmodel_guidelines.prediction import (
     MeasuredVerdicts,
     Predictor,
     judge_measured,
-    predictor_if_any,
+    predictor_of,
 )
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
 
@@ -118,7 +118,7 @@ def verify(
     if ask is not None:
         _check_ask(benchmark, ask)
     if ask is not None or not benchmark.tells_noise:
-        predictor = predictor_if_any(benchmark, options)
+        predictor = predictor_of(benchmark, options)
     checks, missing = finder.measured()
     if not checks:
         raise _nothing(benchmark, missing)
