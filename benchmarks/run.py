@@ -40,6 +40,7 @@ import fit
 import generated
 import gpu
 import guideline_errors
+import guideline_predictions
 import guidelines
 import histories
 import hpctoolkit
@@ -135,6 +136,9 @@ BENCHMARKS = {
     "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
     "real-histories": Benchmark(real_histories.table, real_histories.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
+    "guideline-predictions": Benchmark(
+        guideline_predictions.table, guideline_predictions.NOTES, ()
+    ),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),
     "guideline-files": Benchmark(guideline_errors.filed_errors, guideline_errors.FILE_NOTES, ()),
     "guideline-power": Benchmark(guideline_errors.power, guideline_errors.POWER_NOTES, ()),

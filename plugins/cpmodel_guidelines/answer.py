@@ -81,9 +81,10 @@ def potential_savings(experiment: Experiment, aggregate: Centre = "mean") -> Pot
 
 MEASURED, MOCK_UP, COMPOSED = "measured", "mock-up", "composed"
 BETWEEN, PREDICTED = "composed between sizes", "predicted"
+POOLED = "predicted from similar checks"
 """Basis of a check: the same function, a measured mock-up, a sum of functions, a sum of functions
-with
-interpolated times between two message sizes, or models."""
+with interpolated times between two message sizes, models of both sides, or the measured excess of
+similar checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Judged:
     checks : [C] in the order of the guidelines
     left, right : [C] values of both sides, in the unit of the metric
     verdicts : columns over the checks
-    basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN` or `PREDICTED`
+    basis : [C] `MEASURED`, `MOCK_UP`, `COMPOSED`, `BETWEEN`, `PREDICTED` or `POOLED`
     composed : [C] sum of the functions that a measured mock-up executes; NaN = no mock-up, or the
         functions were not measured
     runs : [C, R] times of the left and of the right side in each mpirun; None = predicted. Between
@@ -151,6 +152,14 @@ class Judged:
     composed: FloatArray
     runs: tuple[FloatArray, FloatArray] | None = None
     means: Mapping[tuple[Guideline, Group], MeanOfChecks] = field(default_factory=dict)
+
+    def above(self, share: float) -> int:
+        """Return the number of checks whose violation has a larger probability."""
+        return int((1 - self.verdicts.chance > share).sum())
+
+    def likeliest(self, tally: VerdictTally) -> float:
+        """Return the largest probability of a violation among predicted checks; NaN = unknown."""
+        return float(np.fmax.reduce(1 - self.verdicts.chance[[*tally.checks]]))
 
     def take(self, rows: Sequence[int]) -> Judged:
         """Return the checks at `rows`, with the verdicts that they have among all checks."""
@@ -291,7 +300,7 @@ class Verification:
     def is_run(self) -> bool:
         """Return whether the target was measured, so that no model is needed."""
         basis = () if self.ahead is None else self.ahead.basis
-        return bool(basis) and PREDICTED not in basis
+        return bool(basis) and not {PREDICTED, POOLED} & {*basis}
 
     def gain(self, function: str, of: Judged, check: int) -> float | None:
         """Return the gain of the program, at most, if a check is violated; None = unknown."""

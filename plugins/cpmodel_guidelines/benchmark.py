@@ -23,7 +23,7 @@ from cpmodel_guidelines.functions import Function, functions_in
 
 _VISITS = "visits"
 _PROCESSES = "p"
-_SIZES = ("size", "bytes", "msize", "message_size", "msg_size", "count", "m")
+SIZES = ("size", "bytes", "msize", "message_size", "msg_size", "count", "m")
 """Names of the message size in tables, in lower case."""
 
 KNOWN_WELL = 1e6
@@ -240,6 +240,15 @@ def benchmark_of(
     return replace(made, bounds=_bounds(experiment, interval, rows, made))
 
 
+def with_processes(experiment: Experiment, processes: int) -> Experiment:
+    """Return an experiment whose runs state their number of processes, if they did not."""
+    if _PROCESSES in experiment.runs[0].parameters:
+        return experiment
+    known = {_PROCESSES: float(processes)}
+    runs = [replace(run, parameters={**known, **run.parameters}) for run in experiment.runs]
+    return replace(experiment, runs=tuple(runs), constants={**known, **experiment.constants})
+
+
 def _roles(
     experiment: Experiment, processes: str | None, size: str | None
 ) -> tuple[str | None, str | None]:
@@ -252,7 +261,7 @@ def _roles(
         processes = _PROCESSES
     if size is None:
         called = {name.lower(): name for name in every if name != processes}
-        size = next((called[name] for name in _SIZES if name in called), None)
+        size = next((called[name] for name in SIZES if name in called), None)
     return processes, size
 
 

@@ -1,30 +1,27 @@
 """Verdicts on checks, as functions of arrays.
 
 Logarithms of times are compared, as in `callpath_modeler.analysis.changes`. For measured
-checks, `statistics` limits the error rate. For predicted checks, the share of false violations is
-limited for each kind of guideline (Benjamini and Hochberg 1995). A guideline holds if the whole
-interval is below the tolerance.
+checks, `statistics` limits the error rate. A guideline holds if the whole interval is below the
+tolerance. `predicted_excess` judges predicted checks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from callpath_modeler.analysis.changes import (
     SampleComparison,
     compare_bands,
     compare_samples,
-    false_discovery_rate,
 )
 from callpath_modeler.analysis.measured import Sample
 from callpath_modeler.analysis.uncertain import Band, propagate_errors
 from callpath_modeler.arrays import BoolArray, FloatArray
-from callpath_modeler.modeling.distributions import normal_quantile, normal_share
+from callpath_modeler.modeling.distributions import normal_quantile
 from callpath_modeler.units import signed_percent
 from cpmodel_guidelines.benchmark import Estimates
 
@@ -69,8 +66,9 @@ class GuidelineVerdicts:
     ----------
     factor, low, high : time of the left side over time of the right side, with its interval; NaN =
         unknown
-    chance : probability of this factor or a larger one if the guideline held (p-value)
-    rate : error rate of the whole answer at which this check is called violated
+    chance : probability of this factor or a larger one if the guideline held (p-value); at a target
+        that was not measured, probability that no violation is shown there
+    rate : error rate of the whole answer at which this check is called violated; NaN = predicted
     violated, holds : verdicts; if both are false, the check is not decided
     """
 
@@ -183,99 +181,6 @@ def verdicts_of(
             np.exp(each) for each in (comparison.difference, comparison.low, comparison.high)
         )
     return GuidelineVerdicts(factor, low, high, chance, rate, violated, holds)
-
-
-def judged_prediction(
-    comparison: SampleComparison,
-    *,
-    tolerance: float,
-    confidence: float,
-    can_break: BoolArray,
-    can_hold: BoolArray,
-    guidelines: NDArray[np.integer],
-    families: NDArray[np.integer],
-    backing: FloatArray,
-) -> GuidelineVerdicts:
-    """Return the verdicts on predicted checks, [C].
-
-    A guideline is violated if its checks together show it. Its checks are then tested one by one.
-
-    Parameters
-    ----------
-    comparison : left side compared with the right side
-    tolerance : slowdown that is not a violation, as a fraction
-    confidence : level of the intervals; half of the remainder limits the error of each check, and
-        the share of false violations
-    can_break, can_hold : [C] whether a check can show a violation, or that a guideline holds
-    guidelines : [C] number of the guideline
-    families : [C] number of the kind of guideline
-    backing : [C] p-values of the support by measurements
-    """
-    most = (1 - confidence) / 2
-    chance = np.where(can_break, slower_chance(comparison), np.nan)
-    # If several conditions are necessary, the weakest one decides.
-    needed = np.maximum(chance, backing)
-    rate = np.full(len(chance), np.nan)
-    for family in np.unique(families):
-        rows = np.flatnonzero(families == family)
-        each, place = np.unique(guidelines[rows], return_inverse=True)
-        parts = [rows[place.ravel() == k] for k in range(len(each))]
-        chances = [chance_of_any(needed[part]) for part in parts]
-        rate[rows] = false_discovery_rate(np.array(chances))[place.ravel()]
-    shown = np.where(np.nan_to_num(needed, nan=1.0) <= most, rate, np.nan)
-    found = verdicts_of(
-        *(comparison, chance, shown), largest_rate=most, tolerance=tolerance, can_hold=can_hold
-    )
-    return replace(found, rate=rate)
-
-
-def chance_of_any(chance: FloatArray) -> float:
-    """Return the p-value of the checks of a guideline together.
-
-    This is the combination of Simes (An improved Bonferroni procedure for multiple tests of
-    significance, 1986). A mean would be smaller, but errors of models are correlated.
-
-    Parameters
-    ----------
-    chance : [n] p-values of the checks; NaN = decides nothing
-    """
-    known = chance[~np.isnan(chance)]
-    count = len(known)
-    if not count:
-        return np.nan
-    return min(float((np.sort(known) * count / np.arange(1, count + 1)).min()), 1.0)
-
-
-def backing(scales: FloatArray, of: GuidelineVerdicts, confidence: float) -> float:
-    """Return the p-value of the support that measurements give to a predicted violation.
-
-    Models may be wrong beyond the measured scales. So a guideline also has to be violated at the
-    largest scale, or to come closer to a violation from scale to scale.
-
-    Parameters
-    ----------
-    scales : [n] numbers of processes of the checks
-    of : [n] verdicts on the checks
-    confidence : level of the intervals
-
-    Returns
-    -------
-    Probability of a factor as large, or of a rise as steep, without a violation; 1 = no support.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs, reach = np.log(of.factor), np.log(of.high / of.low) / 2
-        weight = (normal_quantile(0.5 + confidence / 2) / reach) ** 2
-    known = np.isfinite(logs) & np.isfinite(weight)
-    if not known.any():
-        return 1.0
-    x, y, weight = np.log2(scales[known]), logs[known], weight[known]
-    there = int(np.argmax(x))
-    chances = [normal_share(-y[there] * np.sqrt(weight[there]))]
-    apart = x - np.average(x, weights=weight)
-    spread = float((weight * apart**2).sum())
-    if spread > 0:
-        chances.append(normal_share(-float((weight * apart * y).sum()) / np.sqrt(spread)))
-    return min(1.0, len(chances) * float(min(chances)))
 
 
 def _sample(of: Estimates) -> Sample:

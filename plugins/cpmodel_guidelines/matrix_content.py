@@ -56,7 +56,7 @@ class MatrixCell(Slowdown):
     rate : error rate at which the guideline is called violated, or the p-value; NaN = no test
     probability : probability of a predicted violation; None = measured
     basis : where the right side comes from
-    mark : stars of a violation; "" = none
+    mark : stars of a violation, or its probability if it is predicted; "" = none
     """
 
     verdict: CellVerdict
@@ -269,7 +269,8 @@ def _cell(of: Judged, check: int, *, is_predicted: bool) -> MatrixCell:
     verdict = CellVerdict(verdicts.verdict(check).value)
     rate, chance = float(verdicts.rate[check]), float(verdicts.chance[check])
     probability = 1 - chance if is_predicted else None
-    mark = mark_of(rate) if verdict is CellVerdict.VIOLATED else ""
+    mark = percent(1 - chance) if is_predicted else mark_of(rate)
+    mark = mark if verdict is CellVerdict.VIOLATED else ""
     factor, low, high = astuple(verdicts.slowdown(check))
     return MatrixCell(factor, low, high, verdict, rate, probability, of.basis[check], mark)
 

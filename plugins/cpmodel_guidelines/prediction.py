@@ -137,17 +137,11 @@ class Predictor:
         return variance, dof
 
 
-def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
-    """Return models of the functions of a benchmark.
-
-    Raises
-    ------
-    UsageError, DataError
-        The errors of `fit`.
-    """
+def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor | None:
+    """Return models of the functions of a benchmark; None if the runs allow no model."""
     axis = benchmark.axis(benchmark.processes)
     if axis is None:
-        raise DataError("no parameter is the number of processes", hint="name it: --parameter NAME")
+        return None
     lines = np.array([moved(tuple(s), axis, 0.0) for s in benchmark.settings.tolist()])
     others, of_setting = np.unique(lines, axis=0, return_inverse=True)
     points, of_point = np.unique(benchmark.settings[:, axis], return_inverse=True)
@@ -164,7 +158,10 @@ def predictor_of(benchmark: Benchmark, options: FitOptions) -> Predictor:
     experiment = _experiment(benchmark, names, points, values[there])
     chosen = replace(options, parameter=None)
     sizes = Sizes.of(rows, benchmark.axis(benchmark.size))
-    return Predictor(fit(experiment, benchmark.metric.name, chosen), rows, axis, sizes)
+    try:
+        return Predictor(fit(experiment, benchmark.metric.name, chosen), rows, axis, sizes)
+    except DataError:
+        return None
 
 
 def _name(benchmark: Benchmark, place: FunctionAtSetting, axis: int) -> str:
@@ -205,14 +202,6 @@ def _experiment(
         constants={},
         columns={benchmark.metric.name: column},
     )
-
-
-def predictor_if_any(benchmark: Benchmark, options: FitOptions) -> Predictor | None:
-    """Return models of the functions of a benchmark; None if the runs allow no model."""
-    try:
-        return predictor_of(benchmark, options)
-    except DataError:
-        return None
 
 
 _KINDS = tuple(GuidelineKind)

@@ -102,6 +102,8 @@ def _settings(found: Verification, of: Judged, tally: VerdictTally) -> Iterator[
         setting = dict(zip(found.benchmark.names, of.checks[row].left.setting, strict=True))
         rate = float(verdicts.rate[row])
         sure = f", error rate {percent(rate, 1)}" if verdicts.violated[row] else ""
+        if of is found.ahead and not found.is_run:
+            sure = f", probability {percent(1 - float(verdicts.chance[row]))}"
         yield f"{as_option(setting)}: {said}{sure}"
     if len(rows) > _MOST:
         yield f"… {counted(len(rows) - _MOST, 'other setting')}"

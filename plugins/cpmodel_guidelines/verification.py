@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 
-from callpath_modeler.analysis.changes import SampleComparison
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
@@ -19,6 +18,7 @@ from cpmodel_guidelines.answer import (
     COMPOSED,
     MEASURED,
     MOCK_UP,
+    POOLED,
     PREDICTED,
     Judged,
     Method,
@@ -40,25 +40,20 @@ from cpmodel_guidelines.checks import (
 from cpmodel_guidelines.judge import (
     NO_TIME,
     GuidelineVerdict,
-    GuidelineVerdicts,
     added,
-    backing,
     interpolated,
-    judged_prediction,
     measured,
     predicted,
 )
+from cpmodel_guidelines.predicted_excess import Excess, pooled_excess
 from cpmodel_guidelines.prediction import (
     MeasuredSides,
     MeasuredVerdicts,
     Predictor,
     judge_measured,
-    predictor_if_any,
     predictor_of,
 )
 from cpmodel_guidelines.rules import Guideline, GuidelineKind, Size, require_measured
-
-_KINDS = tuple(GuidelineKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +78,6 @@ class _Limits:
 
     tolerance: float
     confidence: float
-
-    def of_predictions(
-        self,
-        checks: Sequence[GuidelineCheck],
-        comparison: SampleComparison,
-        backed: FloatArray,
-    ) -> GuidelineVerdicts:
-        """Return the verdicts on predicted checks."""
-        numbers = {(c.guideline, c.group): k for k, c in enumerate(checks)}
-        return judged_prediction(
-            comparison,
-            tolerance=self.tolerance,
-            confidence=self.confidence,
-            can_break=np.array([check.can_break for check in checks], bool),
-            can_hold=np.array([check.can_hold for check in checks], bool),
-            guidelines=np.array([numbers[check.guideline, check.group] for check in checks]),
-            families=np.array([_KINDS.index(check.guideline.kind) for check in checks]),
-            backing=backed,
-        )
 
 
 def verify(
@@ -132,7 +108,7 @@ def verify(
     UsageError
         If the target is not possible.
     DataError
-        If no guideline can be checked, or a target was given and no model can be made.
+        If no guideline can be checked, or a target was given and nothing can be predicted.
     """
     options, method = options or FitOptions(), method or Method()
     require_measured(guidelines, [each.name for each in benchmark.functions])
@@ -141,17 +117,21 @@ def verify(
     predictor = None
     if ask is not None:
         _check_ask(benchmark, ask)
+    if ask is not None or not benchmark.tells_noise:
         predictor = predictor_of(benchmark, options)
-    elif not benchmark.tells_noise:
-        predictor = predictor_if_any(benchmark, options)
     checks, missing = finder.measured()
     if not checks:
         raise _nothing(benchmark, missing)
     known = _Known.of(finder, checks, predictor, options.confidence)
     every, told = _judged_here(finder, checks, known, limits, method)
     ahead = None
-    if ask is not None and predictor is not None:
+    if ask is not None:
         ahead = _judged_ahead(finder, every, predictor, ask, limits)
+        if predictor is None and not benchmark.tells_noise:
+            raise DataError(
+                "nothing can be predicted from single runs at so few numbers of processes",
+                hint="measure several mpiruns, at least five",
+            )
     here, untold = _telling(every)
     return Verification(
         benchmark,
@@ -165,7 +145,7 @@ def verify(
         method,
         told.power,
         stakes,
-        _findings(benchmark, predictor, ask),
+        _findings(benchmark, predictor, ask, ahead),
         told.sensitivity,
     )
 
@@ -325,42 +305,49 @@ def _telling(of: Judged) -> tuple[Judged, list[MissingFunctions]]:
 
 
 def _judged_ahead(
-    finder: Finder, here: Judged, predictor: Predictor, ask: Ask, limits: _Limits
+    finder: Finder, here: Judged, predictor: Predictor | None, ask: Ask, limits: _Limits
 ) -> Judged:
     """Return the verdicts on patterns at a target.
 
-    Runs of the target are used if they give the uncertainty of their values, else models.
+    Runs of the target are used if they give the uncertainty of their values. Else models of both
+    sides predict it, or similar checks do: the sharper of the two.
     """
     if not ask.predicted and finder.benchmark.tells_noise_at(ask.processes):
         return _telling(here.take(_checks_at(finder.benchmark, here.checks, ask)))[0]
     checks = finder.predicted(_settings_at(finder.benchmark, ask))
-    left, *parts = predictor.sides(checks)
-    verdicts = limits.of_predictions(
-        checks,
-        predicted(left, parts, limits.confidence),
-        _backing(predictor, here, checks, limits.confidence),
+    excess, noise = _pooled(finder.benchmark, here, checks, limits.confidence)
+    left, right = np.full((2, len(checks)), np.nan)
+    is_modelled = np.zeros(len(checks), bool)
+    if predictor is not None:
+        side, *parts = predictor.sides(checks)
+        models = Excess.of_models(predicted(side, parts, limits.confidence), limits.confidence)
+        excess, is_modelled = excess.with_models(models)
+        left = np.where(is_modelled, side.value, np.nan)
+        right = np.where(is_modelled, np.sum([part.value for part in parts], axis=0), np.nan)
+    verdicts = excess.verdicts(
+        noise,
+        limits.tolerance,
+        np.array([check.can_break for check in checks], bool),
+        np.array([check.can_hold for check in checks], bool),
     )
     known = np.flatnonzero(~np.isnan(verdicts.factor)).tolist()
-    right = np.sum([part.value for part in parts], axis=0)
-    basis = (PREDICTED,) * len(checks)
+    basis = tuple(PREDICTED if each else POOLED for each in is_modelled.tolist())
     nothing = np.full(len(checks), np.nan)
-    found = Judged(tuple(checks), left.value, right, verdicts, basis, nothing).take(known)
+    found = Judged(tuple(checks), left, right, verdicts, basis, nothing).take(known)
     return _telling(found)[0]
 
 
-def _backing(
-    predictor: Predictor, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
-) -> FloatArray:
-    """Return how well measurements support each predicted check, [checks]: see `backing`."""
-    lines: dict[tuple[Guideline, Group, FunctionAtSetting], list[int]] = {}
-    for k, check in enumerate(here.checks):
-        lines.setdefault((check.guideline, check.group, predictor.line(check.left)), []).append(k)
-    found = []
-    for check in checks:
-        rows = lines.get((check.guideline, check.group, predictor.line(check.left)), [])
-        scales = np.array([here.checks[k].left.setting[predictor.axis] for k in rows])
-        found.append(backing(scales, here.verdicts.take(rows), confidence))
-    return np.array(found)
+def _pooled(
+    benchmark: Benchmark, here: Judged, checks: Sequence[GuidelineCheck], confidence: float
+) -> tuple[Excess, FloatArray]:
+    """Return the excess of patterns at a target and its noise, from that of measured ones."""
+    p_axis = benchmark.axis(benchmark.processes)
+    assert p_axis is not None, "a target is a number of processes"
+    axes = p_axis, benchmark.axis(benchmark.size)
+    rows = [k for k, c in enumerate(here.checks) if c.guideline.kind is GuidelineKind.PATTERN]
+    return pooled_excess(
+        [here.checks[k] for k in rows], here.verdicts.take(rows), checks, axes, confidence
+    )
 
 
 def _check_ask(benchmark: Benchmark, ask: Ask) -> None:
@@ -406,13 +393,15 @@ def _settings_at(benchmark: Benchmark, ask: Ask) -> list[Setting]:
 
 
 def _findings(
-    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None
+    benchmark: Benchmark, predictor: Predictor | None, ask: Ask | None, ahead: Judged | None
 ) -> tuple[Finding, ...]:
-    """Return findings about the data, and about models if there is a target."""
+    """Return findings about the data and the target, and about models if they decide a check."""
     found = benchmark.findings()
     if predictor is None or ask is None:
         return (*benchmark.experiment.findings, *found)
-    return (*findings_at(predictor.fitted, ask.processes), *found)
+    of_models = () if ahead and PREDICTED in ahead.basis else predictor.fitted.findings
+    told = findings_at(predictor.fitted, ask.processes)
+    return (*(each for each in told if each not in of_models), *found)
 
 
 def _nothing(benchmark: Benchmark, missing: Sequence[MissingFunctions]) -> DataError:

@@ -26,6 +26,7 @@ from cpmodel_guidelines.answer import (
     BETWEEN,
     COMPOSED,
     MOCK_UP,
+    POOLED,
     PREDICTED,
     Judged,
     Row,
@@ -34,6 +35,7 @@ from cpmodel_guidelines.answer import (
 )
 from cpmodel_guidelines.checks import GuidelineCheck
 from cpmodel_guidelines.judge import GuidelineVerdict
+from cpmodel_guidelines.predicted_excess import LIKELY
 from cpmodel_guidelines.rules import PAPERS, GuidelineKind
 from cpmodel_guidelines.statistics.permutations import Control
 
@@ -46,6 +48,8 @@ _STYLES = {
 _WIDEST_GROUP = 24
 """Maximum width of callers on a terminal, in cells. The guidelines need the rest of the line."""
 
+_NAMED = 3
+"""Maximum number of guidelines that the first sentences list as likely violated."""
 _LACKING = 4
 """Maximum number of functions that a note about missing measurements lists."""
 
@@ -78,7 +82,7 @@ def verification_text(found: Verification, style: TextStyle, top: int) -> list[T
 
 def headline(found: Verification) -> str:
     """Return the sentence about violated guidelines, and about predicted ones."""
-    bench, violated = found.benchmark, found.rows_that_are(GuidelineVerdict.VIOLATED)
+    violated = found.rows_that_are(GuidelineVerdict.VIOLATED)
     here = [row for row in found.rows if row.here is not None]
     if violated:
         worst = violated[0]
@@ -91,21 +95,54 @@ def headline(found: Verification) -> str:
         said = f"None of {counted(len(here), 'guideline')} can be decided."
     if found.ahead is None:
         return said
-    ahead = [
-        row for row in found.rows if row.ahead and row.ahead.verdict is GuidelineVerdict.VIOLATED
-    ]
-    verb = "is" if len(ahead) < 2 else "are"
-    word = "" if found.is_run else " predicted to be"
-    where = _target(found, " = ")
-    told = f" {len(ahead) or 'None'} {verb}{word} violated at {where}"
     turning = [row for row in found.rows if row.turns]
+    told = _violated_at(found) if found.is_run else _likely_at(found, found.ahead)
     if turning:
         first = turning[0]
-        told += f"; {len(turning)} of them {'holds' if len(turning) == 1 else 'hold'} as measured"
-        told += f": {_name(first)}"
+        verb = "holds" if len(turning) == 1 else "hold"
+        told += f" {len(turning)} of these guidelines {verb} as measured: {_name(first)}"
         if first.crossing is not None and first.crossing.likely is not None:
-            told += f", until about {bench.processes} = {rough_value(first.crossing.likely)}"
-    return f"{said}{told}."
+            told += f", until about {found.benchmark.processes} = "
+            told += rough_value(first.crossing.likely)
+        told += "."
+    return f"{said} {told}"
+
+
+def _violated_at(found: Verification) -> str:
+    """Return the sentence about violations at a target that was measured."""
+    number = sum(
+        row.ahead is not None and row.ahead.verdict is GuidelineVerdict.VIOLATED
+        for row in found.rows
+    )
+    verb = "is" if number < 2 else "are"
+    return f"{number or 'None'} {verb} violated at {_target(found, ' = ')}."
+
+
+def _likely_at(found: Verification, ahead: Judged) -> str:
+    """Return the sentences about predicted checks, with the likeliest guidelines."""
+    every = [(ahead.likeliest(row.ahead), row) for row in found.rows if row.ahead is not None]
+    rows = sorted(((s, row) for s, row in every if s >= 0), key=lambda pair: -pair[0])
+    where = f"At {_target(found, ' = ')}"
+    if not rows:
+        return f"{where}, no probability of a violation is known."
+    share, first = rows[0]
+    likely, very = (ahead.above(limit) for limit in LIKELY)
+    if not likely:
+        name = f"{_name(first)}, with {_sure(share)}"
+        return f"{where}, no violation is likely: the likeliest is {name}."
+    checks = counted(len(ahead.checks), "check")
+    verb = "is" if likely == 1 else "are"
+    told = f"{where}, {likely} of {checks} {verb} likely violated (above {percent(LIKELY[0])})"
+    told += f", {very} of them above {percent(LIKELY[1])}" * bool(very)
+    named = [(share, row) for share, row in rows if share > LIKELY[0]]
+    names = ", ".join(f"{_name(row)} ({_sure(share)})" for share, row in named[:_NAMED])
+    more = f" and {counted(len(named) - _NAMED, 'other guideline')}" * (len(named) > _NAMED)
+    return f"{told}: {names}{more}."
+
+
+def _sure(share: float) -> str:
+    """Return the probability of a prediction as text; no prediction is certain."""
+    return percent(min(share, 0.99))
 
 
 def _target(found: Verification, sign: str) -> str:
@@ -203,9 +240,9 @@ def _columns_ahead(found: Verification, ahead: Judged, shown: Sequence[Row]) -> 
     tallies = [row.ahead for row in shown]
     cells = [_verdict_ahead(ahead, tally, is_run=found.is_run) for tally in tallies]
     styles = [_STYLES[tally.verdict] if tally else "" for tally in tallies]
-    columns = [TextColumn(_target(found, "="), cells, right=False, styles=styles)]
-    if not found.is_run:
-        starts = [row.crossing.likely if row.crossing else None for row in shown]
+    columns = [TextColumn(_target(found, "="), cells, right=not found.is_run, styles=styles)]
+    starts = [row.crossing.likely if row.crossing else None for row in shown]
+    if any(start is not None for start in starts):
         least = min(found.benchmark.scales)
         cells = [_start(start, least) for start in starts]
         columns.append(TextColumn("from", cells, droppable=2))
@@ -226,14 +263,13 @@ def _start(start: float | None, least: float) -> str:
 
 
 def _verdict_ahead(ahead: Judged, tally: VerdictTally | None, *, is_run: bool) -> str:
-    """Return the verdict at the target with the probability of a violation, as text."""
+    """Return the verdict at the target, or the probability of a violation, as text."""
     if tally is None:
         return "-"
     if is_run:
         return str(tally.verdict)
-    chance = float(ahead.verdicts.chance[tally.worst])
-    sure = "" if chance != chance else f" {percent(min(1 - chance, 0.99))}"  # noqa: PLR0124
-    return f"{tally.verdict}{sure}"
+    share = ahead.likeliest(tally)
+    return _sure(share) if share >= 0 else str(tally.verdict)
 
 
 def _where(found: Verification, of: Judged, tally: VerdictTally | None) -> str:
@@ -265,7 +301,9 @@ def _below(found: Verification, top: int) -> list[str]:
     if len(found.rows) > top:
         rest = Counter(str(row.here.verdict) for row in found.rows[top:] if row.here is not None)
         said = ", ".join(f"{number} {verdict}" for verdict, number in rest.items())
-        lines.append(f"{counted(len(found.rows) - top, 'other')}: {said}. Use -n all to list them.")
+        lines.append(
+            f"{counted(len(found.rows) - top, 'other guideline')}: {said}. Use -n all to list them."
+        )
     if found.missing:
         lacking = Counter(name for each in found.missing for name in each.lacking)
         names = [name for name, _ in lacking.most_common(_LACKING)]
@@ -278,16 +316,18 @@ def _below(found: Verification, top: int) -> list[str]:
 def legend(found: Verification, style: TextStyle) -> list[str]:
     """Return the notes that explain the verdicts."""
     least = percent(found.tolerance)
-    lines = [f"slower: the left side, compared with the right side; violated: by {least} or more"]
+    lines = [
+        f"slower: the left side, compared with the right side. From {least} on, it is violated."
+    ]
     lines.append(error_rate_text(found))
     if found.power:
         lines.append(found.power)
     lines += _bases(found)
     if found.ahead is not None and not found.is_run:
-        lines.append(
-            f"{_target(found, '=')}: prediction with the probability of a violation; "
-            "from: number of processes from which a violation is likely"
-        )
+        where = " at the size where it is largest" * (found.benchmark.size is not None)
+        lines.append(f"{_target(found, '=')}: probability of a violation{where}")
+        if any(row.crossing is not None and row.crossing.likely for row in found.rows):
+            lines.append("from: number of processes from which models predict a violation")
     if found.stakes is not None:
         at = f" at {setting_text(found.stakes.at)}" if found.stakes.at else ""
         total = style.amount(found.stakes.total, found.stakes.unit)
@@ -310,7 +350,7 @@ def _bases(found: Verification) -> list[str]:
     basis, lines = Counter(found.here.basis), []
     sums = basis[COMPOSED] + basis[BETWEEN]
     if sums:
-        said = "sum: times of separately measured functions were added, no mock-up was measured"
+        said = "sum: added times of separately measured functions, without a measured mock-up"
         lines.append(f"{said} ({counted(sums, 'check')})")
     if basis[BETWEEN]:
         lines.append(
@@ -324,7 +364,7 @@ def _bases(found: Verification) -> list[str]:
             signed_percent(float(each) - 1) for each in np.quantile(distance, [0, 0.5, 1])
         )
         lines.append(
-            f"Beside {counted(len(distance), 'check')} with a mock-up, the sum differs from the "
+            f"{counted(len(distance), 'check')} with a mock-up and a sum: the sum differs from the "
             f"mock-up by {middle} in the median ({low} … {high})."
         )
     return lines
@@ -373,7 +413,7 @@ def _row(found: Verification, row: Row, of: Judged, check: int) -> dict[str, Cel
         "verdict": str(verdicts.verdict(check)),
         "basis": of.basis[check],
         **asdict(verdicts.slowdown(check)),
-        "probability": 1 - chance if of.basis[check] == PREDICTED else None,
+        "probability": 1 - chance if of.basis[check] in {PREDICTED, POOLED} else None,
         "chance": chance,
         "rate": float(verdicts.rate[check]),
         "mean_factor": None if mean is None else mean.factor,
@@ -418,6 +458,9 @@ def header_of(found: Verification) -> dict[str, object]:
         "at_target": None
         if found.ahead is None
         else {str(v): _count([row.ahead for row in found.rows], v) for v in GuidelineVerdict},
+        "likely_at_target": None
+        if found.ahead is None or found.is_run
+        else {f"above_{limit:.0%}": found.ahead.above(limit) for limit in LIKELY},
         "not_measured": [
             {
                 "group": "/".join(each.group),

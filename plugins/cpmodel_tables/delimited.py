@@ -200,7 +200,7 @@ class _Delimited:
         k = next(k for k, row in enumerate(rows) if len(row) != wanted)
         raise InputError(
             f"{self._path}: line {lines[k]}: {len(rows[k])} fields, but the header has {wanted}",
-            hint="put text that contains the delimiter in quotes",
+            hint='put text and numbers that contain the delimiter in quotes, e.g. "4,25"',
         )
 
 

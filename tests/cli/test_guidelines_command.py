@@ -89,7 +89,8 @@ def test_at_a_target_what_will_be_violated_is_told_with_its_place(run, bench):
     done = run("guidelines", bench, "--target", "4096")
     first = done.out.splitlines()[0]
     said = re.search(
-        r"1 of them holds as measured: Allgather ≤ Alltoall, until about p = (\d+)", first
+        r"1 of these guidelines holds as measured: Allgather ≤ Alltoall, until about p = (\d+)",
+        first,
     )
     assert said, first
     assert 350 < int(said[1]) < 530
@@ -97,7 +98,7 @@ def test_at_a_target_what_will_be_violated_is_told_with_its_place(run, bench):
     ahead = [r for r in found["rows"] if r["basis"] == "predicted"
              and r["guideline"] == "Allgather <= Alltoall"]  # fmt: skip
     assert {row["at"] for row in ahead} == {"p=4096,size=8", "p=4096,size=64"}
-    assert all(row["verdict"] == "violated" and row["probability"] > 0.97 for row in ahead)
+    assert all(row["verdict"] == "violated" and row["probability"] > 0.95 for row in ahead)
     assert found["at_target"]["violated"] >= 1
     assert (found["target"], found["size"], found["processes"]) == (4096.0, "size", "p")
 
@@ -121,7 +122,7 @@ def test_a_pipe_gets_all_columns_and_ascii_if_asked(run, bench):
 
 def test_rows_are_counted_that_are_not_shown(run, bench):
     out = run("guidelines", bench, "-n", "1").out
-    assert re.search(r"^\d+ others: .*Use -n all to list them\.$", out, re.MULTILINE)
+    assert re.search(r"^\d+ other guidelines: .*Use -n all to list them\.$", out, re.MULTILINE)
     assert "Not measured: " in out
 
 
@@ -196,7 +197,6 @@ def test_the_status_is_1_only_if_asked_for(run, bench, quiet):
         (("--predicted",), 2, "--predicted"),
         (("--fail-on", "predicted"), 2, "--target"),
         (("--columns", "verdict"), 2, "--columns"),
-        (("--where", "p=8", "--target", "64"), 4, "one scale"),
         (("--application", "nowhere"), 3, "nowhere"),
         (("--select", "MPI_Gather", "--where", "p=8,size=8"), 4, "checked with Gather"),
     ],

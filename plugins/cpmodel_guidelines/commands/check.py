@@ -92,8 +92,8 @@ def check(
     """Report violated guidelines, as measured and as predicted.
 
     EXP is the output of ReproMPI, PGMPI, PGChecker, OSU, Intel MPI Benchmarks or SKaMPI, or a
-    table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, models predict
-    which guidelines will be violated there, and from how many processes on.
+    table. One file is one mpirun. LIBRARY=PATH names the MPI library. With --target, each check has
+    the probability of a violation there.
     """
     from cpmodel_guidelines.suites.pgmpi import guidelines_of
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,7 @@ from callpath_modeler.cli.option_groups import (
     output_option,
 )
 from callpath_modeler.cli.options import RESULT
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import InputError, UsageError
 from callpath_modeler.units import base_and_factor, parse_quantity
 
 if TYPE_CHECKING:
@@ -170,8 +171,10 @@ class Judging:
         progress: Progress | None,
     ) -> Experiment:
         """Return the experiment of a campaign, or of other sources."""
+        from callpath_modeler.readers.parameters import COLUMN
         from callpath_modeler.studies import loading
         from callpath_modeler.studies.study import Study
+        from cpmodel_guidelines.benchmark import SIZES, with_processes
         from cpmodel_guidelines.campaigns.campaign import experiment_of
 
         if campaign is not None:
@@ -182,8 +185,22 @@ class Judging:
                 "--outliers tukey needs the observations of mpiruns, and this input has none",
                 hint="give the output of a benchmark",
             )
-        study = Study(sources, load, progress=progress)
-        return study.reading(metrics=None).experiment()
+
+        def found(load: LoadOptions) -> Experiment:
+            return Study(sources, load, progress=progress).reading(metrics=None).experiment()
+
+        if self.processes is None:
+            return found(load)
+        try:
+            return with_processes(found(load), self.processes)
+        except InputError as error:
+            # Without p, the message size is the only scale of a table, and no title of a scale.
+            for name in SIZES if self.size is None else (self.size,):
+                named = {name: COLUMN + name, **load.read.parameter_sources}
+                read = replace(load.read, parameter_sources=named)
+                with suppress(InputError, UsageError):
+                    return with_processes(found(replace(load, read=read)), self.processes)
+            raise error from None
 
     def benchmark(
         self,

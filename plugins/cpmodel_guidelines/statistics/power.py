@@ -13,7 +13,7 @@ from math import exp, lgamma, log, sqrt
 import numpy as np
 
 from callpath_modeler.modeling.distributions import normal_quantile, normal_share, student_quantile
-from callpath_modeler.units import counted, percent
+from callpath_modeler.units import counted, percent, significant
 from cpmodel_guidelines.statistics.permutations import smallest_rate
 
 FOUND = 0.8
@@ -112,13 +112,15 @@ class Power:
                 f"With {counted(self.mpiruns, 'mpirun')}, nothing can be shown at an error rate of "
                 f"{percent(self.rate)}: measure at least {least_mpiruns(self.rate)}."
             )
-        said = (
-            f"With {self.mpiruns} mpiruns, a typical check is found at one size with a probability "
-            f"of {percent(FOUND)} if it is violated by {percent(self.slowdown)}"
-        )
+        # A percentage of several hundred has to be read twice.
+        factor = 1 + self.slowdown
+        slowdown = percent(factor - 1) if factor < 3 else f"a factor of {significant(factor, 2)}"
         runs = None if self.slowdown <= SMALL else self.mpiruns_for(SMALL)
         return (
-            f"{said}." if runs is None else f"{said}: {runs} mpiruns would find {percent(SMALL)}."
+            f"At typical noise, {self.mpiruns} mpiruns find a violation by {slowdown} at one size "
+            f"with a probability of {percent(FOUND)}."
+            + f" {runs} mpiruns would find {percent(SMALL)}."
+            * (runs is not None)
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -15,6 +16,7 @@ from callpath_modeler.units import counted, decimal_of
 from cpmodel_guidelines.campaigns.campaign import Cell, Detail, Section
 from cpmodel_guidelines.statistics.repetition_count import RepetitionCount
 
+_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,300},\d{1,300}(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _LONGEST_NAME = 200
 _MOST_PROCESSES = 10**9
 
@@ -65,9 +67,12 @@ class Source:
         except ValueError:
             value = float("nan")
         if not isfinite(value):
-            self.fail(
-                line, f"{what} {shortened(text)!r} is not a number", "run the benchmark again"
-            )
+            hint = "run the benchmark again"
+            if _DECIMAL_COMMA.fullmatch(text):
+                point = shortened(text.replace(",", "."))
+                hint = f"write decimal points, e.g. {point}: run the benchmark with LC_ALL=C, or "
+                hint += "replace the commas"
+            self.fail(line, f"{what} {shortened(text)!r} is not a number", hint)
         return value
 
     def whole(self, line: int, text: str, what: str, least: int) -> int:
@@ -134,11 +139,10 @@ class Source:
         InputError
             Always.
         """
-        self.fail(
-            line,
-            f"{counted(len(cells), 'cell')} instead of {len(titles)}",
-            "the row is cut off or mixed with another; run the benchmark again",
-        )
+        hint = "the row is cut off or mixed with another; run the benchmark again"
+        if len(cells) > len(titles):
+            hint = f"if numbers have decimal commas, write points; else {hint}"
+        self.fail(line, f"{counted(len(cells), 'cell')} instead of {len(titles)}", hint)
 
     def require_rows(self, line: int, *, has_rows: bool) -> None:
         """Raise an error at the last line of a file without rows.

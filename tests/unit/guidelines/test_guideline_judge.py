@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from callpath_modeler.analysis.changes import SampleComparison
 from callpath_modeler.analysis.uncertain import Band
 from cells import cells
 from cpmodel_guidelines.benchmark import Estimates
@@ -12,10 +11,7 @@ from cpmodel_guidelines.judge import (
     NO_TIME,
     GuidelineVerdict,
     added,
-    backing,
-    chance_of_any,
     interpolated,
-    judged_prediction,
     measured,
     predicted,
     slower_chance,
@@ -37,20 +33,6 @@ def verdicts(comparison, **options):
     chance = np.where(can_break, slower_chance(comparison), np.nan)
     given = {"largest_rate": 0.025, "tolerance": 0.05, "can_hold": np.ones(count, bool)}
     return verdicts_of(comparison, chance, chance, **(given | options))
-
-
-def predictions(comparison, **options):
-    count = len(comparison.p)
-    given = {
-        "tolerance": 0.05,
-        "confidence": 0.95,
-        "can_break": np.ones(count, bool),
-        "can_hold": np.ones(count, bool),
-        "guidelines": np.arange(count),
-        "families": np.zeros(count, int),
-        "backing": np.zeros(count),
-    }
-    return judged_prediction(comparison, **(given | options))
 
 
 def test_what_is_done_one_after_the_other_adds_up_with_its_errors():
@@ -111,23 +93,6 @@ def test_a_violation_does_not_contradict_its_interval():
     assert shown.verdict(0) is GuidelineVerdict.OPEN
 
 
-def test_among_many_predicted_guidelines_of_a_kind_more_evidence_is_needed():
-    p = np.full(100, 0.9)
-    p[0] = 0.02
-    difference = np.where(p < 0.5, 0.4, -0.2)
-    test = SampleComparison(difference, difference - 0.3, difference + 0.3, p)
-    assert not predictions(test).violated.any()
-    apart = np.array([1, *[0] * 99])
-    assert predictions(test, families=apart).violated.tolist() == [True, *[False] * 99]
-
-
-def test_of_several_checks_the_chance_is_that_of_simes():
-    chance = np.array([0.04, 0.01, np.nan, 0.5])
-    assert chance_of_any(chance) == pytest.approx(min(3 * 0.01, 3 * 0.04 / 2, 0.5))
-    assert np.isnan(chance_of_any(np.full(4, np.nan)))
-    assert chance_of_any(np.full(3, 1.0)) == 1.0
-
-
 def test_what_lies_between_two_sizes_reaches_as_far_as_both():
     found = interpolated(estimates(10.0, 0.0), estimates(40.0, 0.0), np.array([0.25]), 0.95)
     assert found.value == pytest.approx(10 * 4**0.25)
@@ -138,38 +103,7 @@ def test_what_lies_between_two_sizes_reaches_as_far_as_both():
 def test_predictions_are_compared_by_their_bands():
     left = Band(np.array([20.0]), np.array([19.0]), np.array([21.0]))
     parts = [Band(np.array([v]), np.array([v - 1]), np.array([v + 1])) for v in (4.0, 5.0)]
-    found = predictions(predicted(left, parts, 0.95))
-    assert found.factor == pytest.approx(20 / 9)
+    found = predicted(left, parts, 0.95)
+    assert found.difference == pytest.approx(np.log(20 / 9))
     down, up = np.log(20 / 19), np.log((9 + np.sqrt(2)) / 9)
-    assert found.low == pytest.approx(20 / 9 * np.exp(-np.hypot(down, up)))
-    assert found.violated.all()
-
-
-def test_a_violation_needs_its_backing():
-    left, right = (Band(*np.array([[v], [0.9 * v], [1.1 * v]])) for v in (20.0, 5.0))
-    test = predicted(left, [right], 0.95)
-    assert predictions(test, backing=np.array([1e-6])).violated.all()
-    assert not predictions(test, backing=np.array([0.3])).violated.any()
-
-
-@cells(
-    ("factors", "backed"),
-    [
-        ([0.5, 0.6, 0.7, 0.8, 0.9], True),  # comes closer
-        ([0.9, 0.9, 0.9, 0.9, 1.2], True),  # is violated at the largest scale
-        ([0.9, 0.9, 0.9, 0.9, 0.9], False),
-        ([0.9, 0.8, 0.7, 0.6, 0.5], False),
-        ([1.5, 0.9, 0.8, 0.7, 0.6], False),
-        ([0.9], False),
-    ],
-)
-def test_measurements_back_what_comes_closer_or_is_there_already(factors, backed):
-    scales = 2.0 ** np.arange(3, 3 + len(factors))
-    count = len(factors)
-    found = verdicts(measured(estimates(factors, 0.02), estimates(np.ones(count), 0.02), 0.95))
-    assert (backing(scales, found, 0.95) < 0.001) is backed
-
-
-def test_what_was_never_measured_has_no_backing():
-    nothing = verdicts(measured(estimates([], 0.1), estimates([], 0.1), 0.95))
-    assert backing(np.empty(0), nothing, 0.95) == 1.0
+    assert found.low == pytest.approx(np.log(20 / 9) - np.hypot(down, up))

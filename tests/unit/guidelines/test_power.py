@@ -31,6 +31,18 @@ def test_the_number_of_mpiruns_is_the_least_that_finds_a_slowdown():
     assert Power(10, 5.0, 495, 0.05).mpiruns_for(0.01) is None
 
 
+@cells(
+    ("noise", "words"),
+    [
+        (0.5, "a violation by 157 % at"),
+        (0.7, "by a factor of 3.8 at"),
+        (3.0, "by a factor of 290 at"),
+    ],
+)
+def test_a_large_slowdown_is_a_factor_instead_of_a_percentage(noise, words):
+    assert words in Power(10, noise, 495, 0.05).said()
+
+
 def test_less_mpiruns_than_permutations_need_show_nothing():
     power = Power(3, 0.07, 495, 0.05)
     assert (power.can_show, power.slowdown, power.chance(10.0)) == (False, np.inf, 0.0)

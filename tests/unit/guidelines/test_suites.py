@@ -391,6 +391,22 @@ def test_a_malformed_file_is_one_error_at_its_line(tmp_path, text, line, what):
 
 
 @cells(
+    ("text", "hint"),
+    [
+        (PLAIN + "MPI_Bcast 0 8 0,0000042\n", "write decimal points, e.g. 0.0000042: "),
+        (CSV.replace(",", ";") + "MPI_Bcast;4;8;1;4,25\n", "write decimal points, e.g. 4.25: "),
+        (CSV + "MPI_Bcast,4,8,1,4,25\n", "if numbers have decimal commas, write points; "),
+        (OSU + "8 1,5\n", "write decimal points, e.g. 1.5: "),
+        (OSU + "8 fast\n", "run the benchmark again"),
+    ],
+)
+def test_the_hint_for_decimal_commas_says_what_to_do(tmp_path, text, hint):
+    with pytest.raises(InputError) as caught:
+        campaign(tmp_path, text)
+    assert caught.value.hint.startswith(hint)
+
+
+@cells(
     ("text", "what"),
     [
         ("{}", "not a list of guidelines"),

@@ -5,12 +5,14 @@ import pytest
 
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.studies.data_frame import from_frame
+from cells import cells
 from collectives import PROCESSES, by_size, experiment, latencies, rows
-from cpmodel_guidelines.answer import BETWEEN, COMPOSED, PREDICTED
+from cpmodel_guidelines.answer import BETWEEN, COMPOSED, POOLED, PREDICTED
 from cpmodel_guidelines.benchmark import benchmark_of
 from cpmodel_guidelines.judge import GuidelineVerdict
 from cpmodel_guidelines.rules import GuidelineKind, patterns
 from cpmodel_guidelines.verification import Ask, verify
+from cpmodel_guidelines.verification_text import headline
 
 SEEDS = 40
 
@@ -232,6 +234,21 @@ def test_a_crossing_beyond_the_measurements_is_predicted_with_its_place():
     assert false == 0
 
 
+@cells(
+    ("processes", "words"),
+    [
+        (
+            4096.0,
+            "At p = 4096, 1 of 4 checks is likely violated (above 50 %), 1 of them above 80 %",
+        ),
+        (150.0, "At p = 150, no violation is likely: the likeliest is "),
+    ],
+)
+def test_the_first_sentences_say_how_much_is_likely_at_the_target(processes, words):
+    found = verified(experiment(crossing, noise=0.01), ask=Ask(processes))
+    assert words in headline(found)
+
+
 def test_what_holds_for_ever_is_predicted_to_hold():
     found = verified(experiment(crossing, noise=0.01), ask=Ask(512.0))
     assert row_of(found, "Reduce <= Allreduce").ahead.verdict is GuidelineVerdict.HOLDS
@@ -251,7 +268,7 @@ def test_a_target_that_was_run_is_told_as_measured_unless_models_are_asked():
     )
     found = verified(made, ask=Ask(64.0, predicted=True))
     assert not found.is_run
-    assert set(found.ahead.basis) == {PREDICTED}
+    assert set(found.ahead.basis) <= {PREDICTED, POOLED}
 
 
 def test_predictions_are_made_for_every_size_or_for_one():
@@ -260,12 +277,23 @@ def test_predictions_are_made_for_every_size_or_for_one():
     assert len(ahead.checks) == len(SIZES)
     one = verified(made, ask=Ask(512.0, {"size": 64.0}))
     assert {check.left.setting for check in one.ahead.checks} == {(512.0, 64.0)}
-    # Messages of 512 times 512 bytes were not measured.
+    # At p = 8, the smallest, messages of 8 times 8192 bytes were not measured.
     text = "Allgather <= Gather + Bcast(p*m)"
     found = verified(made, ask=Ask(512.0))
     assert {found.ahead.checks[k].left.setting[1] for k in row_of(found, text).ahead.checks} == {
-        8.0, 64.0,
+        8.0, 64.0, 512.0, 4096.0,
     }  # fmt: skip
+
+
+def test_one_number_of_processes_is_enough_if_its_noise_is_known():
+    found = verified(experiment(slow_gather, processes=(8,)), ask=Ask(16.0))
+    row = row_of(found, "Gather <= Gatherv")
+    assert found.ahead.basis[row.ahead.worst] == POOLED
+    share = {text: found.ahead.likeliest(row_of(found, text).ahead)
+             for text in ("Gather <= Gatherv", "Gather <= Allgather")}  # fmt: skip
+    assert share["Gather <= Gatherv"] > 2 * share["Gather <= Allgather"]
+    with pytest.raises(DataError, match="single runs at so few numbers"):
+        verified(experiment(slow_gather, processes=(8,), repetitions=1), ask=Ask(16.0))
 
 
 def test_only_guidelines_between_functions_are_predicted():
