@@ -19,9 +19,22 @@ from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.choice import Choice
 from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
+from cpmodel_commspec.scalable.numbers import Misfit, Number, Sample, find
 from cpmodel_commspec.scalable.quantities import whole
-from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
-from cpmodel_commspec.scalable.specification import Loop, Misfit, Node, Number, Sample, Step, find
+from cpmodel_commspec.scalable.scales import (
+    AXES,
+    BITS,
+    CHILDREN,
+    FIRST,
+    LAST,
+    NEIGHBOURS,
+    ODD,
+    PEER,
+    RANK,
+    ZEROS,
+    features,
+)
+from cpmodel_commspec.scalable.specification import Loop, Node, Step
 from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
 from cpmodel_commspec.scalable.tokens import Meaning, Tokens
@@ -74,7 +87,9 @@ class UnexplainedError(DataError):
     """
 
     def __init__(self, problems: Sequence[Problem], hint: str) -> None:
-        super().__init__(f"{counted(len(problems), 'number')} without a formula", hint=hint)
+        rest = len(problems) - 1
+        more = f"; {counted(rest, 'more number')} without a formula" if rest else ""
+        super().__init__(f"no formula: {problems[0]}{more}", hint=hint)
         self.problems = tuple(problems)
 
 
@@ -181,7 +196,7 @@ class Builder:
                     own[self._programs.ranks_of[program]] = count
             scale = self._choice.scales[k]
             samples.append(Sample(scale, own[ranks], features(scale, ranks, ())))
-        names = (ZEROS, BITS, NEIGHBOURS, *self._axes, RANK)
+        names = (CHILDREN, BITS, NEIGHBOURS, *self._axes, RANK)
         rounds = self._number(
             samples, names, "rounds", self._call(lines), line, is_rounds=is_rounds
         )
@@ -209,7 +224,7 @@ class Builder:
                 found[field] = Number(whole(constant, self._choice.dimensions))
             else:
                 given = [self._tokens.given[k][at, end] for k, at in enumerate(rows)]
-                names = (*self._loops(counts), ZEROS, BITS, *self._axes, RANK)
+                names = (*self._loops(counts), CHILDREN, ZEROS, BITS, *self._axes, RANK)
                 found[field] = self._number(
                     self._samples(given, known), names, field, call, self._line
                 )
@@ -238,9 +253,10 @@ class Builder:
         values = [self._tables[k].values[at, column] for k, at in enumerate(rows)]
         if end is not None:
             known = self._with_peers(end, rows, known)
-        names = [*self._loops(counts), *self._axes, RANK]
-        if not is_size and end is not None and not is_any:
-            names.insert(len(self._loops(counts)), PEER)
+        peer = [PEER] if end is not None and not is_any else []
+        # Sizes depend on the partner only where the places of both are no grid.
+        names = [*self._loops(counts), *([] if is_size else [*peer, ODD]), *self._axes, RANK]
+        names += [*peer, FIRST, LAST] if is_size else []
         return self._number(
             self._samples(values, known), names, field, call, self._line, is_size=is_size
         )

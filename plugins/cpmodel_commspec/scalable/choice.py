@@ -53,11 +53,13 @@ class Told:
     ----------
     cost : lines
     is_valued : whether a formula gives the number of each message, and not its line
+    is_series : whether a rank has a message with one partner after the other
     """
 
     relation: Relation
     cost: float
     is_valued: bool = False
+    is_series: bool = False
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,7 @@ class Chooser:
             found = [numbers(relation, lines[k], *messages.in_order[k]) for k in range(len(lines))]
             given = [x if x is not None else np.empty(0, np.int64) for x in found]
             if best.cost > _SERIES and messages.is_series(given):
-                best = Told(relation, _SERIES, is_valued=True)
+                best = Told(relation, _SERIES, is_valued=True, is_series=True)
         return best
 
     def _family(self, members: Sequence[int]) -> Family | None:

@@ -113,14 +113,14 @@ class ScalableMerger(Merger):
 def split(
     nodes: Sequence[Node], exponents: Int64Array, families: Collection[int]
 ) -> tuple[Node, ...]:
-    """Return nodes with loops over powers of two apart from the loops around them.
+    """Return nodes with loops over series of partners apart from the loops around them.
 
     Folding sees no difference between three times two rounds and six rounds.
 
     Parameters
     ----------
-    exponents : of the partner of each operation, once unrolled, [n]
-    families : the operations whose partners are at powers of two
+    exponents : the number of the partner of each operation, once unrolled, [n]
+    families : the operations whose partners are series
     """
     found: list[Node] = []
     begin = 0
@@ -140,8 +140,9 @@ def split(
 
 
 def _loop(loop: Loop, exponents: Int64Array) -> Loop:
-    """Return a loop in an outer one if its exponents [rounds] start again after some rounds."""
-    restarts = np.flatnonzero(np.diff(exponents) <= 0) + 1
+    """Return a loop in an outer one if its numbers [rounds] start again after some rounds."""
+    steps = np.diff(exponents)
+    restarts = np.flatnonzero(steps != steps[:1]) + 1
     if not len(restarts):
         return loop
     period = int(restarts[0])

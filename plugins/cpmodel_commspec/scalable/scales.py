@@ -88,6 +88,9 @@ def common_order(scales: Iterator[Scale] | tuple[Scale, ...], dimensions: int) -
 RANK, PEER, ZEROS, BITS, NEIGHBOURS = "rank", "peer", "zeros", "bits", "neighbours"
 """The rank, its partner, its trailing zero bits, its bits, and its neighbours on the grid."""
 
+CHILDREN, ODD, FIRST, LAST = "children", "(rank % 2)", "(rank == 0)", "(rank == p - 1)"
+"""The children in a binomial tree, and 1 for odd ranks, for the first rank and for the last."""
+
 PLACES = (RANK, *AXES)
 
 
@@ -125,4 +128,8 @@ def features(
     found |= places(scale, ranks)
     found[ZEROS], found[BITS] = zeros(scale, ranks), bits(ranks)
     found[NEIGHBOURS] = neighbours(scale, ranks)
+    last = scale.processes - 1
+    found[CHILDREN] = np.minimum(found[ZEROS], bits(last - ranks))
+    found[ODD], found[FIRST] = ranks % 2, (ranks == 0).astype(np.int64)
+    found[LAST] = (ranks == last).astype(np.int64)
     return found

@@ -24,19 +24,28 @@ from cpmodel_commspec.generators.c_program import (
 )
 from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
+from cpmodel_commspec.scalable.blocks import Block, Rule
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
+from cpmodel_commspec.scalable.numbers import Number, grouped_text
 from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
-from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, Order
+from cpmodel_commspec.scalable.scales import (
+    AXES,
+    BITS,
+    CHILDREN,
+    NEIGHBOURS,
+    PEER,
+    RANK,
+    ZEROS,
+    Order,
+)
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
     Group,
     Loop,
     Node,
-    Number,
     ScalableSpecification,
     Step,
-    grouped_text,
 )
 from cpmodel_commspec.scalable.text import is_world, summary
 from cpmodel_commspec.scalable.times import ENDING, Key, Times
@@ -49,7 +58,9 @@ NAMES = {
 }  # fmt: skip
 """Variables of the program for places and sizes."""
 
-_CALLS = {ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours"}
+_CALLS = {
+    ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours", CHILDREN: "children",
+}  # fmt: skip
 
 
 class Formulas:
@@ -61,20 +72,20 @@ class Formulas:
     def quantity(self, told: Quantity, line: int) -> str:
         """Return a formula of the number of processes and the grid."""
         is_plain = all(term.denominator == 1 and min(term.basis.powers) >= 0 for term in told.terms)
-        if is_plain and not told.is_quotient:
+        if is_plain:
             return self._sum(told.terms, 1, (0, 0, 0), line)
         below = lcm(*(term.denominator for term in told.terms))
         most = [max(-min(0, term.basis.powers[k]) for term in told.terms) for k in range(3)]
         powers = (most[0], most[1], most[2])
         above = self._sum(told.terms, below, powers, line)
         under = self._product(below, powers)
-        if told.is_quotient:
-            return f"({above}) / ({self._product(below * told.unit, powers)}) * {told.unit}"
         self._functions.use("whole")
-        return f"whole({above}, {under}, {told.unit}, {line})"
+        return f"whole({above}, {under}, {told.unit if told.is_rounding else 0}, {line})"
 
     def number(self, told: Number, line: int, features: Mapping[str, str] | None = None) -> str:
         """Return a number; `features` are formulas of features that have no variable."""
+        if told.block is not None:
+            return self._block(told.block, line, features or {})
         text = self.quantity(told.base, line)
         for name, factor in told.factors.items():
             feature = self.feature(name, features or {})
@@ -88,6 +99,12 @@ class Formulas:
             return text
         self._functions.use("turn")
         return f"turn({text}, {self.quantity(told.modulus, line)})"
+
+    def _block(self, told: Block, line: int, features: Mapping[str, str]) -> str:
+        if told.rule is Rule.UP:
+            self._functions.use("block_up")
+        place = self.feature(told.place, features) if told.place else ""
+        return told.text(grouped_text(self.quantity(told.unit, line)), place)
 
     def feature(self, name: str, features: Mapping[str, str]) -> str:
         """Return the formula of a feature."""
@@ -161,7 +178,7 @@ class Formulas:
 
     def _logarithm(self, basis: Basis, line: int) -> str:
         self._functions.use("logarithm")
-        return f"logarithm({self._product(1, basis.powers)}, {line})"
+        return f"logarithm({self._product(1, basis.powers)}, {basis.rounding}, {line})"
 
     def _product(self, factor: int, powers: tuple[int, int, int]) -> str:
         names = _powers(powers, self._dimensions)
@@ -173,9 +190,9 @@ class Formulas:
 def _powers(powers: tuple[int, int, int], dimensions: int) -> list[str]:
     """Return the factors of a product of powers; equal powers of all sizes are those of p."""
     own = powers[:dimensions]
-    if len(set(own)) == 1:
-        return ["p"] * own[0]
-    return [axis for axis, power in zip(AXES, own, strict=False) for _ in range(power)]
+    common = min(own)
+    rest = [axis for axis, n in zip(AXES, own, strict=False) for _ in range(n - common)]
+    return ["p"] * common + rest
 
 
 def _times(factor: int, product: str) -> str:
@@ -322,16 +339,18 @@ class _Writer:
             )
         if shape.kind is Kind.HANDLE:
             return self._handle(step, shape, line)
-        peers, known = {}, {}
+        peers: dict[str, str] = {}
+        known: dict[str, dict[str, str]] = {}
         for field, form in step.forms.items():
             if form.relation is Relation.ANY:
                 continue
             peers[field] = self._formulas.partner(
                 form, self._formulas.number(step.numbers[field], line), line
             )
-            known[PEER] = peers[field]
+            known[field] = {PEER: peers[field]}
+        end_of = {field: end.peer for end in shape.ends for field in end[1:]}
         numbers = {
-            field: self._formulas.number(number, line, known)
+            field: self._formulas.number(number, line, known.get(end_of.get(field, "")))
             for field, number in step.numbers.items()
             if field not in step.forms
         }
@@ -378,13 +397,13 @@ class _Writer:
         for number in numbers:
             for quantity in number.quantities():
                 text = self._formulas.quantity(quantity, line)
-                if "logarithm(" in text or ("whole(" in text and not quantity.unit):
+                if "logarithm(" in text or ("whole(" in text and not quantity.is_rounding):
                     yield f"(void)({text});"
+            # Rounds of loops and partners are not known here, and their first ones stand for them.
+            first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
             for other in number.others:
-                one = self._formulas.quantity(number.base, line)
-                yield self._functions.call(
-                    "same", one, self._formulas.quantity(other, line), str(line)
-                )
+                one, another = (self._formulas.number(x, line, first) for x in (number, other))
+                yield self._functions.call("same", one, another, str(line))
         for alternative in node.condition.others:
             yield from self._same(node.condition, alternative, line)
         if isinstance(node, Step):
@@ -408,6 +427,12 @@ class _Writer:
             number = step.numbers.get(field)
             if number is None:
                 continue
+            if number.block is not None:
+                size = " * ".join(number.block.axes)
+                last = {**last, number.block.place: f"{size} - 1"}
+                if number.block.rule is not Rule.LAST:
+                    block = msgspec.structs.replace(number.block, rule=Rule.CEILING, place="")
+                    number = msgspec.structs.replace(number, block=block)
             for told in {str(x): x for x in (number, _least(number))}.values():
                 text = self._formulas.number(told, line, last)
                 yield self._functions.call("need", text, times, str(line))

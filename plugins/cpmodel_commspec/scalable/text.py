@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+from msgspec.structs import replace
 from rich.text import Text
 
 from callpath_modeler.printable import printable
@@ -135,7 +136,8 @@ def _body(
         who = f"{condition}: " if condition else "all: " * (not depth)
         if isinstance(node, Loop):
             name = variable(depth)
-            rounds = f"for {name} = 0 to {_minus_one(str(node.rounds))}"
+            last = replace(node.rounds, base=node.rounds.base.plus(-1))
+            rounds = f"for {name} = 0 to {last}"
             yield depth, who + (rounds if node.is_counted(name) else f"repeat {node.rounds} times")
             yield from _body(told, node.body, depth + 1)
             continue
@@ -143,10 +145,6 @@ def _body(
         place = f", in {functions_text(shape)}" if shape.functions else ""
         call = f" ({printable(shape.call)})" if shape.call and not usual(shape) else ""
         yield depth, f"{who}{_action(told, node, shape)}{call}{place}"
-
-
-def _minus_one(text: str) -> str:
-    return str(int(text) - 1) if text.isdigit() else f"{text} - 1"
 
 
 def _action(told: ScalableSpecification, step: Step, shape: Shape) -> str:

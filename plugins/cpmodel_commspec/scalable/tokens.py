@@ -60,11 +60,9 @@ class Tokens:
 
     @property
     def families(self) -> frozenset[int]:
-        """The tokens whose partners are at powers of two."""
-        powers = (
-            (k, form.relation in POWERS) for k, x in enumerate(self.meanings) for form in x.forms
-        )
-        return frozenset(k for k, is_power in powers if is_power)
+        """The tokens whose partners are series, as those at powers of two."""
+        meanings = enumerate(self.meanings)
+        return frozenset(k for k, x in meanings if x.is_free and None in x.constants)
 
 
 def tokens(
@@ -211,4 +209,5 @@ def _meaning(
             forms.append(Form(relation))
             constants.append(None if one.told.is_valued else code)
     is_free = any(form.relation in POWERS or form.relation is Relation.ANY for form in forms)
+    is_free |= any(one.told.is_series for one in coded)
     return Meaning(shape, tuple(forms), tuple(constants), is_free)
