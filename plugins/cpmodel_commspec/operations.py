@@ -88,6 +88,10 @@ TOGETHER = frozenset({*COLLECTIVES, Kind.HANDLE})
 POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
 
+ANY_ORDER = frozenset({"mpi_waitany", "mpi_waitsome", "mpi_test", "mpi_testany", "mpi_testsome"})
+"""Calls that complete whatever is complete; those that follow each other are one wait."""
+
+
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The common part of operations that differ only in numbers.
 

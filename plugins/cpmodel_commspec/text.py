@@ -16,7 +16,16 @@ from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.computation import Share
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, End, Kind, Mode, Shape
+from cpmodel_commspec.operations import (
+    ANY_ORDER,
+    COLLECTIVES,
+    POSTED,
+    Awaited,
+    End,
+    Kind,
+    Mode,
+    Shape,
+)
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
 _MODES = {
@@ -240,13 +249,14 @@ def _message(shape: Shape, end: End, numbers: Mapping[str, str], peer: str) -> s
 
 
 def _waiting(shape: Shape) -> str:
+    order = ", in any order" if shape.call.lower() in ANY_ORDER else ""
     if shape.awaited is not Awaited.CHOSEN:
-        return "wait for all" if shape.awaited is Awaited.ALL else f"wait for {shape.awaited}"
+        return f"wait for {shape.awaited}{order}"
     if not shape.places:
         return "wait for nothing"
     if shape.places == (0,):
         return "wait for the oldest"
-    return "wait for numbers " + " ".join(str(place + 1) for place in shape.places)
+    return "wait for numbers " + " ".join(str(place + 1) for place in shape.places) + order
 
 
 def _table(table: Table) -> Iterator[str]:

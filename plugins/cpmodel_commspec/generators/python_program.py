@@ -15,6 +15,7 @@ from cpmodel_commspec.formulas import Tables
 from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.generators.statements import (
     MOVES,
+    ONE_BY_ONE,
     PROMPT,
     Functions,
     Statements,
@@ -108,7 +109,14 @@ class PythonFunctions(Functions):
         is_prompt = function in PROMPT
         requests = "until_complete(take(chosen))" if is_prompt else "take(chosen)"
         call = f"MPI.Request.{name}({requests})"
-        if name in {"Wait", "Test"}:
+        if function in ONE_BY_ONE:
+            own = "requests[0].Test()" if name == "Test" else f"MPI.Request.{name}(requests)"
+            rest = "[1:]" if name == "Test" else ""
+            call = (
+                f"requests = {requests}\n    for _ in list(requests):\n        {own}"
+                + f"\n        requests = requests{rest}" * bool(rest)
+            )
+        elif name == "Wait":
             call = f"({requests} or [MPI.Request()])[0].{name}()"
         needs = ("take", "until_complete") if is_prompt else ("take",)
         self.add(name.lower(), f"def {name.lower()}(chosen):\n    {call}\n", needs)
