@@ -144,6 +144,7 @@ class _Expansion:
         self._told, self._scale, self._times = told, scale, times
         self._bands = {} if times is None else times.bands(scale)
         self._lines: dict[int, int] = {}
+        self._classes: dict[int, Int64Array] = {}
         self._ranks = np.arange(scale.processes)
         self._known: dict[int, _Known] = {}
         self._chosen: dict[tuple[int, str], Number] = {}
@@ -323,7 +324,7 @@ class _Expansion:
         if self._times is None:
             return Recorded(shapes, values)
         seconds = self._unrolled(self._told.body, rank, (), self._seconds, (), np.float64)[0]
-        last = self._times.seconds(self._bands, ENDING, rank, len(self._ranks), ())
+        last = self._seconds_of(ENDING, self._ranks, rank, ())
         # Nobody has measured the calls.
         return Recorded(shapes, values, seconds, np.zeros(len(shapes)), float(last[0]))
 
@@ -347,10 +348,20 @@ class _Expansion:
         return np.concatenate(parts, axis=1)
 
     def _seconds(self, step: Step, rank: int, counts: tuple[int, ...]) -> FloatArray:
+        chosen = np.flatnonzero(self._known[id(step)].chosen)
+        return self._seconds_of(self._lines[id(step)], chosen, rank, counts)
+
+    def _seconds_of(
+        self, line: int, ranks: Int64Array, rank: int, counts: tuple[int, ...]
+    ) -> FloatArray:
         assert self._times is not None
-        line, chosen = self._lines[id(step)], self._known[id(step)].chosen
-        place = int(chosen[:rank].sum())
-        return self._times.seconds(self._bands, line, place, int(chosen.sum()), counts)
+        if line not in self._classes:
+            self._classes[line] = self._times.classes(line, self._scale, ranks)
+        classes = self._classes[line]
+        group = classes[np.searchsorted(ranks, rank)]
+        members = ranks[classes == group]
+        place = int(np.searchsorted(members, rank))
+        return self._times.seconds(self._bands, line, int(group), place, len(members), counts)
 
     def _operation(self, step: Step, rank: int, counts: tuple[int, ...]) -> Int64Array:
         rows = np.zeros((size_of(counts), 1 + len(FIELDS)), np.int64)

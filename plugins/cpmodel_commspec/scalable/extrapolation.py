@@ -223,7 +223,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
         joint.traces[-1].left_out,
     )
     _verify(told, joint)
-    return Extrapolated(told, times(joint.traces, builder.lines))
+    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
 
 
 def _resolved(traced: Traced) -> Traced:

@@ -132,6 +132,16 @@ static long neighbours(void)
 {
     return (ix > 0) + (ix < x - 1) + (iy > 0) + (iy < y - 1) + (iz > 0) + (iz < z - 1);
 }
+//// is_at
+/* Whether the place of the rank is one of a mask: a digit of base 3 for each dimension of the grid,
+   0 at its beginning, 2 at its end, and 1 between them. */
+static int is_at(unsigned long mask)
+{
+    long place = (ix > 0) + (ix > 0 && ix == x - 1);
+    place += 3 * ((iy > 0) + (iy > 0 && iy == y - 1));
+    place += 9 * ((iz > 0) + (iz > 0 && iz == z - 1));
+    return mask >> place & 1;
+}
 //// receive_any
 static void receive_any(int comm, long tag)
 {

@@ -40,6 +40,18 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ranks: Int64Array = places[0] + self.x * (places[1] + self.y * places[2])
         return ranks
 
+    def positions(self, ranks: Int64Array) -> Int64Array:
+        """Return where ranks [n] are on the grid: a digit of base 3 for each dimension.
+
+        A digit is 0 at the first place, 2 at the last, and 1 between them.
+        """
+        found = np.zeros_like(ranks)
+        for place, size, unit in zip(self.places(ranks), self.sizes, (1, 3, 9), strict=True):
+            found = found + unit * (
+                (place > 0).astype(np.int64) + (place > 0) * (place == size - 1)
+            )
+        return found
+
     def __str__(self) -> str:
         """Return the scale in words."""
         grid = [str(size) for size in self.sizes]

@@ -38,6 +38,8 @@ from cpmodel_commspec.scalable.scales import (
     RANK,
     ZEROS,
     Order,
+    Scale,
+    even,
 )
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
@@ -250,14 +252,14 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
     )
     tables: list[str] = []
     if times is not None:
-        body += f"{_STEP}compute(END, predicted[{times.keys.index(Key(ENDING))}]);\n"
+        body += f"{_STEP}compute(END, predicted[{writer.row(ENDING, None)}]);\n"
         calls = (
             (line, told.shapes[node.shape], 0.0)
             for line, (node, _) in enumerate(walk(told.body), 1)
             if isinstance(node, Step)
         )
         tables = [
-            predicted_times(times, functions.text("predicted_times")),
+            predicted_times(times, _doublings(told), functions.text("predicted_times")),
             timers(functions, calls, told.lines + 1, 0.0),
         ]
         communicators.append("predict();")
@@ -281,6 +283,7 @@ class _Writer:
         self, told: ScalableSpecification, functions: CFunctions, times: Times | None
     ) -> None:
         self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
+        self._classes = {} if times is None else times.groups
         self._told, self._functions = told, functions
         self._formulas = Formulas(functions, told.dimensions)
         self._lines = {id(node): line for line, (node, _) in enumerate(walk(told.body), 1)}
@@ -308,13 +311,27 @@ class _Writer:
     def _timed(self, call: str, line: int, depth: int) -> str:
         """Return a call with the computation before it."""
         if Key(line) in self._rows:
-            row = str(self._rows[Key(line)])
+            row = self.row(line, None)
         elif Key(line, True) in self._rows:
-            first, usual = self._rows[Key(line, True)], self._rows[Key(line, False)]
-            row = f"{variable(depth - 2)} == 0 ? {first} : {usual}"
+            first, usual = (self.row(line, is_first) for is_first in (True, False))
+            row = f"{variable(depth - 2)} == 0 ? {grouped_text(first)} : {grouped_text(usual)}"
         else:
             return call
         return timed(line, f"predicted[{row}]", call)
+
+    def row(self, line: int, is_first: bool | None) -> str:
+        """Return the row of predicted times of a line, by the class of the rank."""
+        masks: dict[int, int] = {}
+        for position, group in self._classes[line].items():
+            masks[group] = masks.get(group, 0) | 1 << position
+        # Positions of no trace are in the largest class.
+        *others, usual = sorted(masks, key=lambda group: masks[group].bit_count())
+        text = str(self._rows[Key(line, is_first, usual)])
+        for group in reversed(others):
+            self._functions.use("is_at")
+            own = self._rows[Key(line, is_first, group)]
+            text = f"is_at({masks[group]:#x}) ? {own} : {text}"
+        return text
 
     def _guard(self, node: Node, line: int) -> str:
         peer = ""
@@ -473,11 +490,17 @@ def _least(number: Number) -> Number:
     return msgspec.structs.replace(number, factors={}, modulus=None)
 
 
-def predicted_times(times: Times, text: str) -> str:
-    """Return the part of a program with the predicted seconds of each line."""
-    found = times.values([2.0**k for k in range(1 + _DOUBLINGS)]).tolist()
+def predicted_times(times: Times, scales: Sequence[Scale], text: str) -> str:
+    """Return the part of a program with the predicted seconds of each line at scales."""
+    found = times.values(scales).tolist()
     rows = packed(item for row in found for item in braced(f"{x:.4g}" for x in row))
     return filled(text, {"points": str(1 + _DOUBLINGS), "rows": rows})
+
+
+def _doublings(told: ScalableSpecification) -> list[Scale]:
+    """Return the scales of 1, 2, 4, 8, ... processes."""
+    order = told.order or Order.DOWN
+    return [even(2**k, told.dimensions, order) for k in range(1 + _DOUBLINGS)]
 
 
 def _heading(told: ScalableSpecification) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from cells import cells
-from communication import recorded, traced
+from communication import WORLD, recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.operations import Traced
 from cpmodel_commspec.scalable.building import UnexplainedError
@@ -19,7 +19,7 @@ from cpmodel_commspec.scalable.numbers import Sample, find
 from cpmodel_commspec.scalable.quantities import Unfit, fit
 from cpmodel_commspec.scalable.scales import Order, Scale, even, features
 from cpmodel_commspec.scalable.times import ENDING, Key
-from patterns import stencil3
+from patterns import stencil2, stencil3
 from trace_writer import Comm
 
 LINE = [Scale(p) for p in (4, 8, 16)]
@@ -239,6 +239,50 @@ def test_computation_follows_a_performance_model(tmp_path):
     assert [*differences(there, there)] == []
     for one in there.ranks:
         assert one.computing.sum() == pytest.approx(2 * first + 6 * further, rel=0.05)
+
+
+def computation_at(folder, program, processes, traces=(4, 8, 16)):
+    """Return the seconds that each rank computes at another scale."""
+    found = extrapolate([recorded(traced(folder / str(p), p, program)) for p in traces])
+    there = expanded(found.told, scale_at(found.told, processes), found.times)
+    return np.array([one.computing.sum() + one.last for one in there.ranks])
+
+
+def test_time_before_the_first_message_of_a_step_counts_once_on_ranks_at_borders(tmp_path):
+    def program(rank):
+        # Ranks at the border leave out the first calls of the others.
+        rank._now += int(1e9 * 0.064 / rank.ranks)
+        stencil2(rank)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found == pytest.approx(np.full(64, 0.001), rel=0.03)
+
+
+def test_serial_work_of_one_rank_grows_with_the_processes(tmp_path):
+    def program(rank):
+        p, is_root = rank.ranks, rank.rank == 0
+        for _ in range(5):
+            rank.collective("allreduce", 8 * p, 8 * p)
+            rank._now += int(5e3 * p) * is_root
+            rank.collective("bcast", 8 * p * is_root, 8, root=0)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found[0] == pytest.approx(5 * 320e-6, rel=0.02)
+    assert (found[1:] < 1e-6).all()
+
+
+def test_a_loop_of_more_rounds_shares_the_work_of_all(tmp_path):
+    def program(rank):
+        p, rounds = rank.ranks, rank.ranks.bit_length() - 1
+        for _ in range(3):
+            for k in range(rounds):
+                rank._now += int(1e9 * 0.048 / p / rounds)
+                sent = ("mpi_send", rank.rank ^ 1 << k, WORLD, 0, 8)
+                rank.call("MPI_Sendrecv", sent, ("mpi_recv", rank.rank ^ 1 << k, WORLD, 0, 8))
+            rank.collective("barrier", 0, 0)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found == pytest.approx(np.full(64, 3 * 0.048 / 64), rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])
