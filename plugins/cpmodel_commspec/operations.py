@@ -133,6 +133,11 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         return (_SENT if self.kind in {Kind.SEND, Kind.ISEND} else _RECEIVED,)
 
     @property
+    def is_any_order(self) -> bool:
+        """Whether it waits in any order."""
+        return self.call.lower() in ANY_ORDER
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """The functions that make the call, each once."""
         return tuple(dict.fromkeys(site[-1] for site in (self.site, *self.others) if site))

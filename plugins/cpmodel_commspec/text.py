@@ -16,16 +16,7 @@ from cpmodel_commspec.communicators import layout, world_of
 from cpmodel_commspec.computation import Share
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
-from cpmodel_commspec.operations import (
-    ANY_ORDER,
-    COLLECTIVES,
-    POSTED,
-    Awaited,
-    End,
-    Kind,
-    Mode,
-    Shape,
-)
+from cpmodel_commspec.operations import COLLECTIVES, POSTED, Awaited, End, Kind, Mode, Shape
 from cpmodel_commspec.specification import Loop, Node, Specification, Step
 
 _MODES = {
@@ -249,7 +240,7 @@ def _message(shape: Shape, end: End, numbers: Mapping[str, str], peer: str) -> s
 
 
 def _waiting(shape: Shape) -> str:
-    order = ", in any order" if shape.call.lower() in ANY_ORDER else ""
+    order = ", in any order" if shape.is_any_order else ""
     if shape.awaited is not Awaited.CHOSEN:
         return f"wait for {shape.awaited}{order}"
     if not shape.places:

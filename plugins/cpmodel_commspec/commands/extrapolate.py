@@ -78,7 +78,8 @@ def extrapolate(
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
-    from cpmodel_commspec.scalable.text import bands_text, summary
+    from cpmodel_commspec.scalable.hold_out import hold_out, run_time_text
+    from cpmodel_commspec.scalable.text import bands_text, growing, summary
 
     console: Console = ctx.obj
     sizes = _sizes(grid, processes)
@@ -96,6 +97,9 @@ def extrapolate(
     scale = scale_at(told, processes, sizes) if processes else told.scales[-1]
     # A program for any number of processes has to run to the end at that of the largest trace.
     there = specify(expanded(told, scale, extrapolated.times)) if form != "text" else None
+    held = hold_out(extrapolated, read) if form is None else None
+    if there is not None and held is not None:
+        there = structs.replace(there, band=held.band(scale))
     if there is not None:
         subject = f"p = {scale.processes}"
         findings += safety(there, subject, generator or load("c"), allow_unsafe=allow_unsafe)
@@ -105,8 +109,10 @@ def extrapolate(
         assert there is not None
         assert generator is not None
         write(console, there, generator, output, times, force=force)
-        for line in (*roundings(told, scale), *bands_text(extrapolated, scale)):
+        run_time = run_time_text(there, held, scale)
+        for line in (*roundings(told, scale), *bands_text(extrapolated, scale), *run_time):
             console.note(line)
+        findings += growing(extrapolated, scale)
     if output is not None or form is None:
         for line in summary(told):
             console.note(line)

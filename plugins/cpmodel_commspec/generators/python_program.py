@@ -110,12 +110,8 @@ class PythonFunctions(Functions):
         requests = "until_complete(take(chosen))" if is_prompt else "take(chosen)"
         call = f"MPI.Request.{name}({requests})"
         if function in ONE_BY_ONE:
-            own = "requests[0].Test()" if name == "Test" else f"MPI.Request.{name}(requests)"
-            rest = "[1:]" if name == "Test" else ""
-            call = (
-                f"requests = {requests}\n    for _ in list(requests):\n        {own}"
-                + f"\n        requests = requests{rest}" * bool(rest)
-            )
+            own = "one.Test()" if name == "Test" else f"MPI.Request.{name}(requests)"
+            call = f"requests = {requests}\n    for one in list(requests):\n        {own}"
         elif name == "Wait":
             call = f"({requests} or [MPI.Request()])[0].{name}()"
         needs = ("take", "until_complete") if is_prompt else ("take",)

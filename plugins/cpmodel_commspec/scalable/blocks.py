@@ -97,12 +97,9 @@ def _size(scale: Scale, axes: str) -> int:
 
 
 def blocks(
-    scales: Sequence[Scale],
-    values: Sequence[Int64Array],
-    features: Sequence[Mapping[str, Int64Array]],
-    names: Sequence[str],
-    dimensions: int,
-) -> Iterator[Block]:
+    scales: Sequence[Scale], values: Sequence[Int64Array], features: Sequence[Mapping[str,
+    Int64Array]], names: Sequence[str], dimensions: int,
+) -> Iterator[Block]:  # fmt: skip
     """Yield the blocks that give the values [n] of all traces."""
     axes = "xyz"[:dimensions] if dimensions > 1 else ""
     places = {name: (name,) if name in AXES else ("p",) for name in names if name in _PLACES}

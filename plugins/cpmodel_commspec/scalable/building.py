@@ -21,19 +21,7 @@ from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.numbers import Misfit, Number, Sample, find
 from cpmodel_commspec.scalable.quantities import whole
-from cpmodel_commspec.scalable.scales import (
-    AXES,
-    BITS,
-    CHILDREN,
-    FIRST,
-    LAST,
-    NEIGHBOURS,
-    ODD,
-    PEER,
-    RANK,
-    ZEROS,
-    features,
-)
+from cpmodel_commspec.scalable.scales import AXES, ENDS, ODD, PARTNERS, PEER, RANK, ROUNDS, features
 from cpmodel_commspec.scalable.specification import Loop, Node, Step
 from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
@@ -104,13 +92,9 @@ class Builder:
     """Builder of the specification; `problems` are the lines without a formula."""
 
     def __init__(
-        self,
-        joint: Joint,
-        tables: Sequence[Table],
-        choice: Choice,
-        tokens: Tokens,
+        self, joint: Joint, tables: Sequence[Table], choice: Choice, tokens: Tokens,
         programs: Programs,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._joint, self._tables, self._choice = joint, tables, choice
         self._tokens, self._programs = tokens, programs
         self._shapes: dict[Shape, int] = {}
@@ -137,12 +121,9 @@ class Builder:
         return self._filled(merged, places, counts, domain)
 
     def _filled(
-        self,
-        merged: Sequence[Merged],
-        places: _Places,
-        counts: _Counts,
+        self, merged: Sequence[Merged], places: _Places, counts: _Counts,
         domain: Sequence[Int64Array],
-    ) -> tuple[Node, ...]:
+    ) -> tuple[Node, ...]:  # fmt: skip
         filled: list[Node] = []
         done = dict.fromkeys(places, 0)
         for node in merged:
@@ -196,7 +177,7 @@ class Builder:
                     own[self._programs.ranks_of[program]] = count
             scale = self._choice.scales[k]
             samples.append(Sample(scale, own[ranks], features(scale, ranks, ())))
-        names = (CHILDREN, BITS, NEIGHBOURS, *self._axes, RANK)
+        names = (*ROUNDS, *self._axes, RANK)
         rounds = self._number(
             samples, names, "rounds", self._call(lines), line, is_rounds=is_rounds
         )
@@ -224,7 +205,7 @@ class Builder:
                 found[field] = Number(whole(constant, self._choice.dimensions))
             else:
                 given = [self._tokens.given[k][at, end] for k, at in enumerate(rows)]
-                names = (*self._loops(counts), CHILDREN, ZEROS, BITS, *self._axes, RANK)
+                names = (*self._loops(counts), *PARTNERS, *self._axes, RANK)
                 found[field] = self._number(
                     self._samples(given, known), names, field, call, self._line
                 )
@@ -256,7 +237,7 @@ class Builder:
         peer = [PEER] if end is not None and not is_any else []
         # Sizes depend on the partner only where the places of both are no grid.
         names = [*self._loops(counts), *([] if is_size else [*peer, ODD]), *self._axes, RANK]
-        names += [*peer, FIRST, LAST] if is_size else []
+        names += [*peer, *ENDS] if is_size else []
         return self._number(
             self._samples(values, known), names, field, call, self._line, is_size=is_size
         )
@@ -317,12 +298,9 @@ class Builder:
         return found
 
     def _condition(
-        self,
-        domain: Sequence[Int64Array],
-        chosen: Sequence[Int64Array],
-        forms: Sequence[Form],
+        self, domain: Sequence[Int64Array], chosen: Sequence[Int64Array], forms: Sequence[Form],
         call: str,
-    ) -> Condition:
+    ) -> Condition:  # fmt: skip
         parts = [
             Part(scale, ranks, np.isin(ranks, own))
             for scale, ranks, own in zip(self._choice.scales, domain, chosen, strict=True)

@@ -269,15 +269,9 @@ class Chooser:
         return self._known[key]
 
     def _unmatched(
-        self,
-        number: int,
-        end: int,
-        relation: Relation,
-        k: int,
-        scale: Scale,
-        last: int,
+        self, number: int, end: int, relation: Relation, k: int, scale: Scale, last: int,
         largest: Scale,
-    ) -> frozenset[object] | None:
+    ) -> frozenset[object] | None:  # fmt: skip
         """Return the distances of the largest trace, and those of another that it does not have."""
         steps = self._steps(number, end, relation, last, largest)
         if k == last or steps is None:
@@ -398,12 +392,9 @@ def _is_even(tags: Mapping[int, set[int]]) -> bool:
 
 
 def form_of(
-    messages: Messages,
-    relation: Relation,
-    step: Step3,
-    scales: Sequence[Scale],
+    messages: Messages, relation: Relation, step: Step3, scales: Sequence[Scale],
     chosen: Sequence[Int64Array],
-) -> Form:
+) -> Form:  # fmt: skip
     """Return the form of a line at a distance, with the dimensions in which messages wrap.
 
     Parameters

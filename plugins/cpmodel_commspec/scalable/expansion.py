@@ -32,7 +32,6 @@ from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import walk
 
 _MOST_OPERATIONS = 50_000_000
-_ANOTHER = "add a trace in which they differ"
 _MOST_TRIED = 64
 """Numbers of processes below which those are sought at which formulas differ."""
 
@@ -382,7 +381,7 @@ class _Expansion:
         return _AmbiguousError(
             f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): "
             f"{one} and {other} fit all traces, and differ here",
-            hint=_ANOTHER,
+            hint="add a trace in which they differ",
         )
 
     def _refusal(self, line: int, node: Node, reason: str) -> DataError:

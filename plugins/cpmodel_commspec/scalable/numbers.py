@@ -112,13 +112,9 @@ class Misfit:
 
 
 def find(
-    samples: Sequence[Sample],
-    dimensions: int,
-    names: Sequence[str],
-    *,
-    is_size: bool = False,
+    samples: Sequence[Sample], dimensions: int, names: Sequence[str], *, is_size: bool = False,
     is_rounds: bool = False,
-) -> Number | Misfit:
+) -> Number | Misfit:  # fmt: skip
     """Return the simplest number that is exact for all samples.
 
     Parameters
@@ -159,13 +155,9 @@ def _with_others(found: Sequence[Number]) -> Number:
 
 
 def _linear(
-    samples: Sequence[Sample],
-    chosen: Sequence[str],
-    dimensions: int,
-    *,
-    is_size: bool,
+    samples: Sequence[Sample], chosen: Sequence[str], dimensions: int, *, is_size: bool,
     is_rounds: bool,
-) -> Iterator[Number]:
+) -> Iterator[Number]:  # fmt: skip
     """Yield the sums of features that are exact for all samples."""
     solved = []
     for one in samples:

@@ -172,13 +172,9 @@ def power(dimensions: int, *names: str) -> Quantity:
 
 
 def fit(
-    scales: Sequence[Scale],
-    values: Sequence[int],
-    dimensions: int,
-    *,
-    is_size: bool = False,
+    scales: Sequence[Scale], values: Sequence[int], dimensions: int, *, is_size: bool = False,
     only_logs: bool = False,
-) -> list[Quantity]:
+) -> list[Quantity]:  # fmt: skip
     """Return the simplest formulas that are exact for every trace; [] = no formula is.
 
     Parameters

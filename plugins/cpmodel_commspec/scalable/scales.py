@@ -104,6 +104,11 @@ CHILDREN, ODD, FIRST, LAST = "children", "(rank % 2)", "(rank == 0)", "(rank == 
 """The children in a binomial tree, and 1 for odd ranks, for the first rank and for the last."""
 
 PLACES = (RANK, *AXES)
+ROUNDS, PARTNERS, ENDS = (CHILDREN, BITS, NEIGHBOURS), (CHILDREN, ZEROS, BITS), (FIRST, LAST)
+"""Features that rounds, partners and sizes depend on, besides the place."""
+
+CALLS = {ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours", CHILDREN: "children"}
+"""Functions of programs in C that return features."""
 
 
 def places(scale: Scale, ranks: Int64Array) -> dict[str, Int64Array]:

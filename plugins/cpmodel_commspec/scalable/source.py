@@ -29,18 +29,7 @@ from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
 from cpmodel_commspec.scalable.numbers import Number, grouped_text
 from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
-from cpmodel_commspec.scalable.scales import (
-    AXES,
-    BITS,
-    CHILDREN,
-    NEIGHBOURS,
-    PEER,
-    RANK,
-    ZEROS,
-    Order,
-    Scale,
-    even,
-)
+from cpmodel_commspec.scalable.scales import AXES, CALLS, PEER, RANK, Order, Scale, even
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
     Group,
@@ -59,10 +48,6 @@ NAMES = {
     "p": "p", "size x": "x", "size y": "y", "size z": "z",
 }  # fmt: skip
 """Variables of the program for places and sizes."""
-
-_CALLS = {
-    ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours", CHILDREN: "children",
-}  # fmt: skip
 
 
 class Formulas:
@@ -112,9 +97,9 @@ class Formulas:
         """Return the formula of a feature."""
         if name in features:
             return features[name]
-        if name in _CALLS:
-            self._functions.use(_CALLS[name])
-            return f"{_CALLS[name]}()"
+        if name in CALLS:
+            self._functions.use(CALLS[name])
+            return f"{CALLS[name]}()"
         return NAMES.get(name, name)
 
     def condition(self, told: Condition, peer: str = "") -> str:

@@ -192,12 +192,9 @@ def _occurrence(ranks: Int64Array, peers: Int64Array) -> Int64Array:
 
 
 def _meaning(
-    shape: int,
-    coded: Sequence[_Coded],
-    codes: Sequence[int],
-    ends: Sequence[Messages],
+    shape: int, coded: Sequence[_Coded], codes: Sequence[int], ends: Sequence[Messages],
     scales: Sequence[Scale],
-) -> Meaning:
+) -> Meaning:  # fmt: skip
     forms, constants = [], list[int | None]()
     for one, code, messages in zip(coded, codes, ends, strict=False):
         relation = one.told.relation
