@@ -53,6 +53,12 @@ _MOST_PROCESSES = 1_000_000
     "Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
     "grid",
 )
+@option(
+    "--element BYTES",
+    "Round sizes down to whole elements, where p does not divide them. Default: an error.",
+    "element",
+    type=WholeNumber(1, 1024),
+)
 @ANY_SOURCE
 @ANONYMOUS
 @TIMES
@@ -61,8 +67,8 @@ _MOST_PROCESSES = 1_000_000
 @click.pass_context
 def extrapolate(
     ctx: click.Context, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
-    processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
-    times: str, allow_unsafe: bool, force: bool,
+    processes: int | None, grid: str | None, element: int | None, any_source: tuple[str, ...],
+    is_anonymous: bool, times: str, allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Write one program for any number of processes.
 
@@ -88,7 +94,7 @@ def extrapolate(
     require_times(ctx, generator)
     read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
-        extrapolated = found(read)
+        extrapolated = found(read, element or 0)
     except UnexplainedError as cause:
         for problem in cause.problems:
             console.note(str(problem), asked=True)

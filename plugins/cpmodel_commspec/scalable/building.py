@@ -94,11 +94,12 @@ class Builder:
     def __init__(
         self, joint: Joint, tables: Sequence[Table], choice: Choice, tokens: Tokens,
         programs: Programs,
+        element: int = 0,
     ) -> None:  # fmt: skip
         self._joint, self._tables, self._choice = joint, tables, choice
         self._tokens, self._programs = tokens, programs
         self._shapes: dict[Shape, int] = {}
-        self._line = 0
+        self._line, self._element = 0, element
         self._axes = AXES[: choice.dimensions] if choice.dimensions > 1 else ()
         self.problems: list[Problem] = []
         self.lines: dict[int, list[Rows]] = {}
@@ -318,7 +319,10 @@ class Builder:
         self, samples: Sequence[Sample], names: Sequence[str], what: str, call: str, line: int, *,
         is_size: bool = False, is_rounds: bool = False,
     ) -> Number:  # fmt: skip
-        found = find(samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds)
+        found = find(
+            samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds,
+            unit=self._element * is_size,
+        )  # fmt: skip
         if isinstance(found, Misfit):
             self.problems.append(Problem(line, call, what, found.reason))
             return _UNKNOWN

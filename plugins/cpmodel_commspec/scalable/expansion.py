@@ -387,7 +387,7 @@ class _Expansion:
     def _refusal(self, line: int, node: Node, reason: str) -> DataError:
         return DataError(
             f"{self._scale}: line {line} ({_name(self._told, node)}): {reason}",
-            hint="choose another number of processes, or another grid",
+            hint="choose another number of processes or grid, add its trace, or give --element",
         )
 
 

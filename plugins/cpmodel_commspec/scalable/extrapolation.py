@@ -178,12 +178,13 @@ class Extrapolated:
     times: Times | None
 
 
-def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
+def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
     traces : three or more of one program, at different numbers of processes
+    element : bytes of the elements to which sizes are rounded down; 0 = no size is rounded
 
     Raises
     ------
@@ -201,7 +202,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     programs, sequences, begins = _programs(joint, tables, found)
     free = [number for number, meaning in enumerate(found.meanings) if meaning.is_free]
     merged = ScalableMerger(programs.trace_of, free).merge(sequences, begins)
-    builder = Builder(joint, tables, choice, found, programs)
+    builder = Builder(joint, tables, choice, found, programs, element)
     body = builder.nodes(merged)
     problems = builder.problems
     groups = [

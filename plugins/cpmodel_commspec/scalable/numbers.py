@@ -113,14 +113,14 @@ class Misfit:
 
 def find(
     samples: Sequence[Sample], dimensions: int, names: Sequence[str], *, is_size: bool = False,
-    is_rounds: bool = False,
+    is_rounds: bool = False, unit: int = 0,
 ) -> Number | Misfit:  # fmt: skip
     """Return the simplest number that is exact for all samples.
 
     Parameters
     ----------
     names : the features that it may depend on, the likely ones first
-    is_size : whether it is a number of bytes
+    is_size, unit : whether it is a number of bytes, and of elements of how many
     is_rounds : whether it counts rounds over powers of two
     """
     samples = [one for one in samples if len(one.values)]
@@ -141,7 +141,9 @@ def find(
         found = [
             one
             for chosen in combinations(used, count)
-            for one in _linear(samples, chosen, dimensions, is_size=is_size, is_rounds=is_rounds)
+            for one in _linear(
+                samples, chosen, dimensions, is_size=is_size, is_rounds=is_rounds, unit=unit
+            )
         ]
         if found and not (shares and len(found[0].base.terms) > 1):
             return _with_others(found)
@@ -156,7 +158,7 @@ def _with_others(found: Sequence[Number]) -> Number:
 
 def _linear(
     samples: Sequence[Sample], chosen: Sequence[str], dimensions: int, *, is_size: bool,
-    is_rounds: bool,
+    is_rounds: bool, unit: int,
 ) -> Iterator[Number]:  # fmt: skip
     """Yield the sums of features that are exact for all samples."""
     solved = []
@@ -180,7 +182,7 @@ def _linear(
                 # The trace has one value of the feature, so that it does not show the factor.
                 bases[k] -= fitted[0].value(one.scale) * int(one.features[name][0])
     fitted = fit(scales, bases, dimensions, only_logs=True) if is_rounds else []
-    fitted = fitted or fit(scales, bases, dimensions, is_size=is_size)
+    fitted = fitted or fit(scales, bases, dimensions, is_size=is_size, unit=unit)
     for base, *own in product(fitted, *found.values()):
         yield Number(base, dict(zip(found, own, strict=True)))
 

@@ -7,10 +7,11 @@ powers of two make many functions alike. So sums with odd denominators have no m
 differences of two functions in sizes.
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
-divide whole elements: 512 / 3 * 8 = 1360. So such a size is rounded down to whole elements, of 8
-bytes if all sizes are multiples of 8. `Quantity.is_rounded` tells where this happens. If a trace
-shows such a size, `blocks.py` has its formula. A quotient by several sizes has no value there,
-because (64 / x) * (64 / y) and 4096 / (x * y) are rounded differently.
+divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So such a
+size has no value, unless the user gives the bytes of an element: then it is rounded down to whole
+ones, and `Quantity.is_rounded` tells where. If a trace shows such a size, `blocks.py` has its
+formula. A quotient by several sizes never has a value there, because (64 / x) * (64 / y) and
+4096 / (x * y) are rounded differently.
 """
 
 from __future__ import annotations
@@ -18,14 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import gcd
 
 import msgspec
 
 from cpmodel_commspec.scalable.scales import Scale
-
-_UNITS = (8, 4, 2, 1)
-"""Bytes of the elements that programs may count, the largest first."""
 
 
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,7 +73,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     terms : their sum; () for zero
-    unit : bytes of an element, of which a size has a whole number; 0 for other quantities
+    unit : bytes of an element, to which a size is rounded down; 0 = it is not rounded
     dimensions : of the grid
     """
 
@@ -116,8 +113,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return int(exact)
         if self.is_rounding:
             return exact // self.unit * self.unit
-        several = " of elements, and no trace tells how it is rounded" if self.unit else ""
-        raise Unfit(f"{self} is no whole number{several}")
+        raise Unfit(f"{self} is no whole number, and no trace tells how it is rounded")
 
     @property
     def is_rounding(self) -> bool:
@@ -173,7 +169,7 @@ def power(dimensions: int, *names: str) -> Quantity:
 
 def fit(
     scales: Sequence[Scale], values: Sequence[int], dimensions: int, *, is_size: bool = False,
-    only_logs: bool = False,
+    only_logs: bool = False, unit: int = 0,
 ) -> list[Quantity]:  # fmt: skip
     """Return the simplest formulas that are exact for every trace; [] = no formula is.
 
@@ -181,14 +177,13 @@ def fit(
     ----------
     scales, values : of the traces, [n]
     dimensions : of the grid
-    is_size : whether values may be rounded down to whole elements
+    is_size, unit : whether values are bytes, and of which elements they are rounded down
     only_logs : whether the quantity is a number of rounds over powers of two
 
     Returns
     -------
     several if formulas of the same number of terms fit; they can differ at other scales
     """
-    unit = next(unit for unit in _UNITS if gcd(*values) % unit == 0) if is_size else 0
     points = dict(zip(scales, values, strict=True))
     if len(set(values)) == 1:
         # A constant has no factor to learn, so that every trace but one is a test.

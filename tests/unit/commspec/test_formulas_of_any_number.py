@@ -72,12 +72,15 @@ def test_a_logarithm_and_a_quotient_have_values_where_these_are_whole():
         half.value(Scale(9))
 
 
-def test_sizes_are_rounded_down_to_whole_elements():
+def test_sizes_are_rounded_down_to_whole_elements_of_given_bytes():
     [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True)
+    with pytest.raises(Unfit, match="no trace tells how it is rounded"):
+        size.value(Scale(3, 3))
+    [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True, unit=8)
     assert [size.value(Scale(x, 3)) for x in (3, 5, 8)] == [1360, 816, 512]
     assert [size.is_rounded(Scale(x, 3)) for x in (3, 5, 8)] == [True, True, False]
     # Whole numbers are not rounded, whatever sizes the traces had.
-    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True)
+    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True, unit=8)
     assert size.value(Scale(32)) == 3500
 
 
@@ -125,7 +128,7 @@ def test_uneven_blocks_are_found(share, text):
 
 
 def test_quotients_by_several_sizes_are_not_rounded():
-    [size] = fit(GRID, (65536 // 4, 65536 // 8, 65536 // 16), 2, is_size=True)
+    [size] = fit(GRID, (65536 // 4, 65536 // 8, 65536 // 16), 2, is_size=True, unit=8)
     assert size.value(Scale(8, 8)) == 1024
     with pytest.raises(Unfit, match="no trace tells how it is rounded"):
         size.value(Scale(3, 4))
