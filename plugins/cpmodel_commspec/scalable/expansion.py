@@ -16,7 +16,7 @@ from callpath_modeler.printable import printable
 from cpmodel_commspec.expressions import size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
-from cpmodel_commspec.scalable.forms import Relation
+from cpmodel_commspec.scalable.forms import POWERS, Relation
 from cpmodel_commspec.scalable.numbers import Number
 from cpmodel_commspec.scalable.quantities import Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
@@ -143,8 +143,10 @@ class _Expansion:
         self._told, self._scale, self._times = told, scale, times
         self._bands = {} if times is None else times.bands(scale)
         self._lines: dict[int, int] = {}
+        p, *traced = (one.processes for one in (scale, *told.scales))
         self._classes: dict[int, Int64Array] = {}
         self._ranks = np.arange(scale.processes)
+        self._is_cut = bool(p & (p - 1)) and not any(x & (x - 1) for x in traced)
         self._known: dict[int, _Known] = {}
         self._chosen: dict[tuple[int, str], Number] = {}
         for line, (node, _) in enumerate(walk(told.body), 1):
@@ -280,10 +282,13 @@ class _Expansion:
         ranks = np.full(n, rank)
         of: dict[str, Int64Array] = {}
         if number.features:
-            of = features(self._scale, ranks, list(np.indices(counts).reshape(len(counts), -1)))
+            of = features(self._scale, ranks, list(np.indices(counts).reshape(len(counts), n)))
             end = next((x for x in self._told.shapes[step.shape].ends if field in x), None)
             if end is not None and end.peer in peers:
                 of[PEER] = peers[end.peer]
+            in_tree = any(form.relation in POWERS for form in step.forms.values())
+            if field in {"bytes", "received"} and in_tree and self._is_cut:
+                raise Unfit("sizes in a tree of another number than a power of two are in no trace")
         column = number.values(self._scale, of, n)
         if field in step.forms:
             column = step.forms[field].peers(self._scale, ranks, column)

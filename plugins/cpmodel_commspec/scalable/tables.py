@@ -246,7 +246,8 @@ def _tags(
     pairs = []
     for k, rows in enumerate(here):
         own, begin = np.unique(ranks[k][rows], return_index=True)
-        for rank, part in zip(own.tolist(), np.split(rows, begin[1:]), strict=True):
+        # Without rows, there is one part of nobody.
+        for rank, part in zip(own.tolist(), np.split(rows, begin[1:]), strict=False):
             pairs.append((rank, values[k][part, tag], values[k][part, peer]))
     return choose_tags(pairs) if pairs else Tags.ZERO
 
