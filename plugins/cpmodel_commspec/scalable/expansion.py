@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,7 +17,7 @@ from callpath_modeler.printable import printable
 from cpmodel_commspec.expressions import size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
-from cpmodel_commspec.scalable.forms import POWERS, Relation
+from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number
 from cpmodel_commspec.scalable.quantities import Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
@@ -101,10 +102,9 @@ def _deciding(told: ScalableSpecification, scale: Scale) -> str:
         if processes not in traced and told.order is not None:
             try:
                 _Expansion(told, scale_at(told, processes), None).settle()
-            except _AmbiguousError:
-                return f"add a trace of p = {processes}, in which they differ"
-            except DataError:
-                continue
+            except DataError as cause:
+                if isinstance(cause, _AmbiguousError):
+                    return f"add a trace of p = {processes}, in which they differ"
     return f"add a trace of {scale}, in which they differ"
 
 
@@ -195,16 +195,11 @@ class _Expansion:
                 return own
 
             rounds = counted(self._settled(node, node.rounds, counted))
-        elif (
-            any(form.relation is Relation.TRANSPOSED for form in forms)
-            and self._scale.x % self._scale.y
-        ):
+        elif self._scale.x % self._scale.y and Form(Relation.TRANSPOSED) in forms:
             raise Unfit("x is no multiple of y, so that places have no transposed ones")
         return _Known(chosen, rounds)
 
-    def _settled(
-        self, node: Node, number: Number, values: Callable[[Number], Int64Array]
-    ) -> Number:
+    def _settled(self, node: Node, number: Number, of: Callable[[Number], Int64Array]) -> Number:
         """Return the number that fits all traces and has values here.
 
         Raises
@@ -218,7 +213,7 @@ class _Expansion:
         reasons = []
         for one in (number, *number.others):
             try:
-                found.append((one, values(one)))
+                found.append((one, of(one)))
             except Unfit as cause:
                 reasons.append(cause)
         if not found:
@@ -247,13 +242,8 @@ class _Expansion:
             for field in fields[:most]:
                 where = list(zip(ranks, counts, peers, strict=True))
 
-                def everybody(
-                    number: Number, field: str = field, node: Step = node, where: _Where = where
-                ) -> Int64Array:
-                    parts = [self._column(node, field, number, *at) for at in where]
-                    return np.concatenate([np.empty(0, np.int64), *parts])
-
                 try:
+                    everybody = partial(self._columns, node, field, where)
                     chosen = self._settled(node, node.numbers[field], everybody)
                     self._chosen[id(node), field] = chosen
                     if field in node.forms:
@@ -261,6 +251,10 @@ class _Expansion:
                             own[field] = self._column(node, field, chosen, rank, count, own)
                 except Unfit as cause:
                     raise self._refusal(self._lines[id(node)], node, str(cause)) from None
+
+    def _columns(self, step: Step, field: str, where: _Where, number: Number) -> Int64Array:
+        parts = [self._column(step, field, number, *at) for at in where]
+        return np.concatenate([np.empty(0, np.int64), *parts])
 
     @staticmethod
     def _fields(step: Step) -> list[str]:

@@ -114,7 +114,9 @@ class Times:
         found = self.models.values(p)
         known = np.array(self.processes, np.float64)
         trends = np.array([_trend(known, row, p) for row in self.means])
-        return np.where(np.isnan(found), trends, found) / self._divisors(scales)
+        found = np.where(np.isnan(found), trends, found)
+        # Sums with falling terms can go below zero far outside of the traces.
+        return np.maximum(found, 0.0) / self._divisors(scales)
 
     def _divisors(self, scales: Sequence[Scale]) -> FloatArray:
         """Return the rounds that share the seconds of a key, [keys x m]."""
@@ -266,15 +268,12 @@ def _classes(seconds: Sequence[FloatArray], positions: Sequence[Int64Array]) -> 
         most = max(means.values(), default=0.0)
         for one, mean in means.items():
             shares.setdefault(one, []).append(mean / most if most > 0 else 1.0)
-    ordered = sorted(shares, key=lambda one: float(np.median(shares[one])))
+    ordered = sorted((float(np.median(own)), one) for one, own in shares.items())
     found: dict[int, int] = {}
-    least, group = 0.0, 0
-    for one in ordered:
-        share = float(np.median(shares[one]))
-        if found and share - least > _ALIKE:
-            group += 1
-        if not found or share - least > _ALIKE:
-            least = share
+    least, group = ordered[0][0] if ordered else 0.0, 0
+    for share, one in ordered:
+        if share - least > _ALIKE:
+            least, group = share, group + 1
         found[one] = group
     return found
 
@@ -294,9 +293,8 @@ def _trend(processes: FloatArray, means: FloatArray, at: FloatArray) -> FloatArr
     if len(values) > 1 and values[-2] > 0 and values[-1] > 0:
         p = processes[known]
         power = float(np.log(values[-1] / values[-2]) / np.log(p[-1] / p[-2]))
-    found: FloatArray = values[-1] * (at / processes[known][-1]) ** np.clip(
-        power, -_STEEPEST, _STEEPEST
-    )
+    ratio = at / processes[known][-1]
+    found: FloatArray = values[-1] * ratio ** min(max(power, -_STEEPEST), _STEEPEST)
     return found
 
 
