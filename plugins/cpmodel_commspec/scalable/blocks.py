@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import combinations
 from math import gcd, prod
@@ -140,20 +141,13 @@ def _units(
         known = np.unique(own)
         if len(known) > 1:
             steps[scale] = gcd(*np.diff(known).tolist())
-    seen: dict[Quantity, None] = {}
     common = gcd(*(gcd(*np.unique(own).tolist()) for own in values))
     usual = [unit for unit in _USUAL if common % unit == 0] or [max(common, 1)]
-    for unit in (
-        *fit([*steps], [*steps.values()], dimensions),
-        *(whole(x, dimensions) for x in usual),
-    ):
-        try:
-            is_whole = all(
-                unit.value(scale) > 0 and not (own % unit.value(scale)).any()
-                for scale, own in zip(scales, values, strict=True)
-            )
-        except Unfit:
-            continue
-        if is_whole:
-            seen[unit] = None
-    yield from seen
+    every = (*fit([*steps], [*steps.values()], dimensions), *(whole(x, dimensions) for x in usual))
+    for unit in dict.fromkeys(every):
+        with suppress(Unfit):
+            sizes = [unit.value(scale) for scale in scales]
+            if min(sizes) > 0 and not any(
+                (x % n).any() for x, n in zip(values, sizes, strict=True)
+            ):
+                yield unit

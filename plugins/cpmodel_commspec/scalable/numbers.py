@@ -129,14 +129,12 @@ def find(
     used = [
         x for x in names if any((one.features[x] != one.features[x][0]).any() for one in samples)
     ]
-    scales = [one.scale for one in samples]
-    shares: list[Number] = []
-    if is_size:
-        values, features = [one.values for one in samples], [one.features for one in samples]
-        shares = [
-            Number(whole(0), block=one)
-            for one in blocks(scales, values, features, used, dimensions)
-        ]
+
+    def divided() -> list[Number]:
+        scales, values = [one.scale for one in samples], [one.values for one in samples]
+        found = blocks(scales, values, [one.features for one in samples], used, dimensions)
+        return [Number(whole(0), block=one) for one in found] if is_size else []
+
     for count in range(min(_MOST_FEATURES, len(used)) + 1):
         found = [
             one
@@ -145,8 +143,10 @@ def find(
                 samples, chosen, dimensions, is_size=is_size, is_rounds=is_rounds, unit=unit
             )
         ]
-        if found and not (shares and len(found[0].base.terms) > 1):
-            return _with_others(found)
+        if found:
+            # A block is simpler than a sum.
+            return _with_others((len(found[0].base.terms) > 1 and divided()) or found)
+    shares = divided()
     if shares:
         return _with_others(shares)
     return _cyclic(samples, used, dimensions) or Misfit(_unlike(samples))
