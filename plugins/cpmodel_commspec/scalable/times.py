@@ -31,7 +31,11 @@ ENDING = 0
 
 
 _ALIKE = 0.25
-"""Share of the longest mean of positions, by which those of a class differ at most."""
+"""Share of the longest mean of positions, by which those of a class differ at most, and the change
+of the share of a position between traces from which on positions are classes."""
+
+_NOTHING = 1e-12
+"""Seconds; a mean below them has no shares."""
 
 _DIFFERS = 0.1
 """Share of the mean, from which on first rounds are apart."""
@@ -262,15 +266,19 @@ def _classes(seconds: Sequence[FloatArray], positions: Sequence[Int64Array]) -> 
     ----------
     seconds, positions : of the operations of a line in each trace, [n]
     """
-    shares: dict[int, list[float]] = {}
+    of_mean: dict[int, list[float]] = {}
+    of_most: dict[int, list[float]] = {}
     for own, places in zip(seconds, positions, strict=True):
         means = {one: float(own[places == one].mean()) for one in np.unique(places).tolist()}
-        most = max(means.values(), default=0.0)
         for one, mean in means.items():
-            shares.setdefault(one, []).append(mean / most if most > 0 else 1.0)
-    ordered = sorted((float(np.median(own)), one) for one, own in shares.items())
+            of_mean.setdefault(one, []).append(mean / max(float(own.mean()), _NOTHING))
+            of_most.setdefault(one, []).append(mean / max(_NOTHING, *means.values()))
+    if all(max(own) <= (1 + _ALIKE) * min(own) for own in of_mean.values()):
+        # An imbalance that all traces have is that of the largest, place by place.
+        return dict.fromkeys(of_mean, 0)
+    ordered = sorted((float(np.median(own)), one) for one, own in of_most.items())
     found: dict[int, int] = {}
-    least, group = ordered[0][0] if ordered else 0.0, 0
+    least, group = ordered[0][0], 0
     for share, one in ordered:
         if share - least > _ALIKE:
             least, group = share, group + 1
