@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 
 import pytest
 
 from callpath_modeler.errors import DataError
 from communication import recorded
 from cpmodel_commspec.checking import differences
+from cpmodel_commspec.compression.specify import specify
+from cpmodel_commspec.replay.loggp import replay
+from cpmodel_commspec.replay.platform import platform_of
+from cpmodel_commspec.replay.run_time import program_of
 from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.extrapolation import extrapolate
+from cpmodel_commspec.scalable.hold_out import hold_out
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +28,39 @@ def patterns(shared_data, tmp_path_factory):
     with tarfile.open(packed) as archive:
         archive.extractall(folder, filter="data")
     return folder
+
+
+@pytest.fixture(scope="module")
+def simulated(shared_data, tmp_path_factory):
+    packed = shared_data / "traces" / "patterns" / "simulated.tar.xz"
+    if not packed.is_file():
+        pytest.skip("needs the simulated runs in ../shared/data/traces")
+    folder = tmp_path_factory.mktemp("simulated")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["serial.0.03", "stencil.0", "stencil.0.03", "cg.0.03"])
+def test_run_times_at_four_times_the_scale_are_within_their_bands(name, simulated):
+    traces = [at(simulated, name, p) for p in (4, 8, 16)]
+    found = extrapolate(traces)
+    scale = scale_at(found.told, 64)
+    held = hold_out(found, traces)
+    predicted = seconds_of(expanded(found.told, scale, found.times))
+    run = seconds_of(at(simulated, name, 64))
+    assert predicted == pytest.approx(run, rel=0.03)
+    assert abs(run / predicted - 1) <= held.band(scale)
+
+
+def seconds_of(traced):
+    told = specify(traced)
+    ranks = [
+        replace(one, computing=own.computing, last=own.last)
+        for one, own in zip(program_of(told), traced.ranks, strict=True)
+    ]
+    platform = platform_of("infiniband")
+    return replay(told.shapes, told.communicators, ranks, platform).seconds
 
 
 def at(patterns, name, processes):
