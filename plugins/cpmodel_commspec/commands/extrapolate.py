@@ -103,9 +103,6 @@ def extrapolate(
     scale = scale_at(told, processes, sizes) if processes else told.scales[-1]
     # A program for any number of processes has to run to the end at that of the largest trace.
     there = specify(expanded(told, scale, extrapolated.times)) if form != "text" else None
-    held = hold_out(extrapolated, read) if form is None else None
-    if there is not None and held is not None:
-        there = structs.replace(there, band=held.band(scale))
     if there is not None:
         subject = f"p = {scale.processes}"
         findings += safety(there, subject, generator or load("c"), allow_unsafe=allow_unsafe)
@@ -114,6 +111,8 @@ def extrapolate(
     else:
         assert there is not None
         assert generator is not None
+        held = hold_out(extrapolated, read)
+        there = structs.replace(there, band=held.band(scale) if held else 0.0)
         write(console, there, generator, output, times, force=force)
         run_time = run_time_text(there, held, scale)
         for line in (*roundings(told, scale), *bands_text(extrapolated, scale), *run_time):

@@ -138,13 +138,18 @@ def _units(
     """Yield the sizes of an element: the step between values, or the common divisor."""
     steps = {}
     for scale, own in zip(scales, values, strict=True):
-        known = np.unique(own)
-        if len(known) > 1:
-            steps[scale] = gcd(*np.diff(known).tolist())
+        different = np.unique(own)
+        if len(different) > 1:
+            steps[scale] = gcd(*np.diff(different).tolist())
+    known = fit([*steps], [*steps.values()], dimensions)
+    if len(steps) == 1:
+        # One trace shows the step, and the values of the others tell whether it grows with p.
+        [(scale, step)] = steps.items()
+        per_rank = fit([Scale(1), scale], [step // scale.processes, step], dimensions)
+        known = [whole(step, dimensions), *per_rank]
     common = gcd(*(gcd(*np.unique(own).tolist()) for own in values))
     usual = [unit for unit in _USUAL if common % unit == 0] or [max(common, 1)]
-    every = (*fit([*steps], [*steps.values()], dimensions), *(whole(x, dimensions) for x in usual))
-    for unit in dict.fromkeys(every):
+    for unit in dict.fromkeys((*known, *(whole(x, dimensions) for x in usual))):
         with suppress(Unfit):
             sizes = [unit.value(scale) for scale in scales]
             if min(sizes) > 0 and not any(

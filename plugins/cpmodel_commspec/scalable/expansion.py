@@ -98,7 +98,7 @@ class _AmbiguousError(DataError):
 def _deciding(told: ScalableSpecification, scale: Scale) -> str:
     """Return the least number of processes at which a trace decides between formulas."""
     traced = {one.processes for one in told.scales}
-    for processes in range(2, min(scale.processes, _MOST_TRIED)):
+    for processes in range(min(traced), min(scale.processes, _MOST_TRIED)):
         if processes not in traced and told.order is not None:
             try:
                 _Expansion(told, scale_at(told, processes), None).settle()

@@ -12,7 +12,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_commspec.scalable.blocks import Block, blocks
 from cpmodel_commspec.scalable.quantities import Quantity, fit, power, whole
-from cpmodel_commspec.scalable.scales import AXES, PEER, Scale
+from cpmodel_commspec.scalable.scales import AXES, CHILDREN, PEER, Scale
 
 _MOST_FEATURES = 3
 _MOST_OTHERS = 64
@@ -153,6 +153,8 @@ def find(
 
 
 def _with_others(found: Sequence[Number]) -> Number:
+    # A tree receives from the parent, and sends to its children in a loop.
+    found = sorted(found, key=lambda one: (CHILDREN in one.factors) is (len(one.factors) == 1))
     return msgspec.structs.replace(found[0], others=tuple(found[1 : 1 + _MOST_OTHERS]))
 
 

@@ -392,9 +392,7 @@ class _Writer:
     def _checks(self, node: Node, around: tuple[Loop, ...]) -> Iterator[str]:
         line = self._lines[id(node)]
         numbers = [node.rounds] if isinstance(node, Loop) else list(node.numbers.values())
-        if isinstance(node, Step) and any(
-            x.relation is Relation.TRANSPOSED for x in node.forms.values()
-        ):
+        if isinstance(node, Step) and Form(Relation.TRANSPOSED) in node.forms.values():
             yield f"if (x % y)\n        refuse({line}, TRANSPOSED);"
         for number in numbers:
             for quantity in number.quantities():
@@ -404,8 +402,10 @@ class _Writer:
             # Rounds of loops and partners are not known here, and their first ones stand for them.
             first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
             for other in number.others:
-                one, another = (self._formulas.number(x, line, first) for x in (number, other))
-                yield self._functions.call("same", one, another, str(line))
+                if set(other.features) == set(number.features):
+                    one, another = (self._formulas.number(x, line, first) for x in (number, other))
+                    call = self._functions.call("same", one, another, str(line))
+                    yield self._guard(node, line) + call
         for alternative in node.condition.others:
             yield from self._same(node.condition, alternative, line)
         if isinstance(node, Step):
