@@ -82,9 +82,7 @@ def run_time_text(told: Specification, held: HoldOut | None, scale: Scale) -> It
         f"{quantity(held.traced, 's')} in the trace ({signed_percent(held.error)})"
     )
     if told.operations <= _MOST_OPERATIONS:
-        platform = platform_of(_NETWORK)
-        seconds = replay(
-            told.shapes, told.communicators, program_of(told), platform, by_arrival=False
-        ).seconds
+        ranks, network = program_of(told), platform_of(_NETWORK)
+        seconds = replay(told.shapes, told.communicators, ranks, network, by_arrival=False).seconds
         ends = interval(seconds * max(0.0, 1 - told.band), seconds * (1 + told.band), "s")
         yield f"{scale}: runs {quantity(seconds, 's')} ({ends}) on {_NETWORK}"

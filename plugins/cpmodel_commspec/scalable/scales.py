@@ -47,9 +47,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         found = np.zeros_like(ranks)
         for place, size, unit in zip(self.places(ranks), self.sizes, (1, 3, 9), strict=True):
-            found = found + unit * (
-                (place > 0).astype(np.int64) + (place > 0) * (place == size - 1)
-            )
+            found = found + unit * ((place > 0) * 1 + ((place > 0) & (place == size - 1)))
         return found
 
     def __str__(self) -> str:
