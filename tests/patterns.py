@@ -227,6 +227,84 @@ def opposite(rank: Rank) -> None:
             rank.call("MPI_Sendrecv", sent, ("mpi_recv", peer, WORLD, 5, 256))
 
 
+def gather_and_scatter(rank: Rank) -> None:
+    """Rank 0 takes a message of each rank, and sends uneven blocks, with one tag."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(3):
+        with rank.region("root"):
+            for peer in range(1, p) if me == 0 else (0,):
+                if me == 0:
+                    rank.receive(peer, 128)
+                else:
+                    rank.send(peer, 128)
+            for peer in range(1, p) if me == 0 else ():
+                rank.send(peer, 8 * _block(1003, p, peer))
+            if me:
+                rank.receive(0, 8 * _block(1003, p, me))
+
+
+def _block(total: int, places: int, place: int) -> int:
+    return total // places + (place < total % places)
+
+
+def all_to_all_by_messages(rank: Rank) -> None:
+    """Non-blocking messages with all ranks ahead and behind."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(3):
+        with rank.region("all"):
+            received = [rank.ireceive((me - k) % p, 96) for k in range(1, p)]
+            sent = [rank.isend((me + k) % p, 96) for k in range(1, p)]
+            rank.wait(*received, *sent)
+
+
+def triangle(rank: Rank) -> None:
+    """Every rank sends to all after it, with sizes that shrink."""
+    p, me = rank.ranks, rank.rank
+    with rank.region("triangle"):
+        for source in range(me):
+            rank.receive(source, 8 * (p - source), tag=source)
+        for peer in range(me + 1, p):
+            rank.send(peer, 8 * (p - me), tag=me)
+
+
+def broadcast_tree(rank: Rank) -> None:
+    """Broadcast along a binomial tree."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(4):
+        with rank.region("tree"):
+            step = 1
+            while step < p and not me & step:
+                step *= 2
+            if me:
+                rank.receive(me - step, 256)
+            while step > 1:
+                step //= 2
+                if me + step < p:
+                    rank.send(me + step, 256)
+
+
+def odd_even(rank: Rank) -> None:
+    """Exchange with one neighbour after the other, a tag for each round."""
+    p, me = rank.ranks, rank.rank
+    with rank.region("sort"):
+        for k in range(p):
+            peer = me + 1 if (me + k) % 2 == 0 else me - 1
+            if 0 <= peer < p:
+                sent = ("mpi_send", peer, WORLD, k, 400)
+                rank.call("MPI_Sendrecv", sent, ("mpi_recv", peer, WORLD, k, 400))
+
+
+def blocks_in_a_ring(rank: Rank) -> None:
+    """Ring with messages of uneven blocks."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(3):
+        with rank.region("ring"):
+            after, before = (me + 1) % p, (me - 1) % p
+            sent = ("mpi_send", after, WORLD, 0, 8 * _block(1003, p, me))
+            taken = ("mpi_recv", before, WORLD, 0, 8 * _block(1003, p, before))
+            rank.call("MPI_Sendrecv", sent, taken)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A program, its communicators, and the numbers of processes at which it is tested."""
@@ -248,11 +326,17 @@ PATTERNS = {
         Pattern(torus2_one_tag),
         Pattern(stencil3, (16, 32), traces=(8, 12, 24, 27)),
         Pattern(torus3, (16, 32), traces=(8, 12, 24, 27)),
-        Pattern(transposes),
+        Pattern(transposes, (12, 32), traces=(4, 8, 9, 16)),
         Pattern(subcommunicators, communicators=rows_and_columns),
         Pattern(butterfly, (32,)),
         Pattern(dissemination, (32,)),
-        Pattern(tree, (32,)),
+        Pattern(tree, (12, 32)),
+        Pattern(gather_and_scatter),
+        Pattern(all_to_all_by_messages),
+        Pattern(triangle),
+        Pattern(broadcast_tree, (12, 32)),
+        Pattern(odd_even, (12, 32)),
+        Pattern(blocks_in_a_ring),
         Pattern(gather_by_messages),
         Pattern(pairs_by_rounds),
         Pattern(opposite, (10, 32)),

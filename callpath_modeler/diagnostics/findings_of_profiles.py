@@ -216,6 +216,12 @@ OF_PROFILES = {
         remedy="You need not do anything.",
         example="app.p16: 9 timers of samples, parameters or call sites repeat the time of others",
     ),
+    "CPM159": FindingKind(
+        what="Serial work of one rank grows with the number of processes",
+        why="The other ranks wait for it, so it limits the run time at larger scales.",
+        remedy="Distribute this work, or replace it by a tree.",
+        example="p = 64: rank 0 computes 320 us before line 3 (MPI_Bcast), and 80.0 us at p = 16",
+    ),
     "CPM160": FindingKind(
         what="A time has no unit in the profile",
         why="The values are read as seconds.",

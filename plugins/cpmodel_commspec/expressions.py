@@ -237,9 +237,12 @@ def is_series(numbers: Sequence[Int64Array]) -> bool:
     ----------
     numbers : of each rank, in order
     """
-    steps = np.unique(np.concatenate([np.diff(x) for x in numbers]))
-    most = max(len(np.unique(x)) for x in numbers)
-    return len(steps) <= 2 and most >= _LEAST_SERIES
+    return is_even(numbers) and max(len(np.unique(x)) for x in numbers) >= _LEAST_SERIES
+
+
+def is_even(numbers: Sequence[Int64Array]) -> bool:
+    """Tell whether numbers grow by one step, and start again by another."""
+    return len(np.unique(np.concatenate([np.diff(x) for x in numbers]))) <= 2
 
 
 def _numbers(partner: Partner, pairs: Int64Array) -> int:

@@ -88,6 +88,10 @@ TOGETHER = frozenset({*COLLECTIVES, Kind.HANDLE})
 POSTED = frozenset({Kind.ISEND, Kind.IRECV, Kind.ICOLLECTIVE})
 
 
+ANY_ORDER = frozenset({"mpi_waitany", "mpi_waitsome", "mpi_test", "mpi_testany", "mpi_testsome"})
+"""Calls that complete whatever is complete; those that follow each other are one wait."""
+
+
 class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The common part of operations that differ only in numbers.
 
@@ -127,6 +131,11 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         if self.kind not in MESSAGES:
             return ()
         return (_SENT if self.kind in {Kind.SEND, Kind.ISEND} else _RECEIVED,)
+
+    @property
+    def is_any_order(self) -> bool:
+        """Whether it waits in any order."""
+        return self.call.lower() in ANY_ORDER
 
     @property
     def functions(self) -> tuple[str, ...]:

@@ -88,6 +88,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     irregular : statements that do not repeat, those of most lines first
     ending : computation of all ranks after their last operations; None if the trace has no times
     seconds : run time of the trace, from the end of MPI_Init to the begin of MPI_Finalize
+    band : half the width of the band of an extrapolated run time, relative to it; 0 for traces
     """
 
     program: str
@@ -102,6 +103,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     irregular: tuple[Irregular, ...] = ()
     ending: Computation | None = None
     seconds: float = 0.0
+    band: float = 0.0
 
     @property
     def lines(self) -> int:

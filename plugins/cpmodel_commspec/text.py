@@ -240,13 +240,14 @@ def _message(shape: Shape, end: End, numbers: Mapping[str, str], peer: str) -> s
 
 
 def _waiting(shape: Shape) -> str:
+    order = ", in any order" if shape.is_any_order else ""
     if shape.awaited is not Awaited.CHOSEN:
-        return "wait for all" if shape.awaited is Awaited.ALL else f"wait for {shape.awaited}"
+        return f"wait for {shape.awaited}{order}"
     if not shape.places:
         return "wait for nothing"
     if shape.places == (0,):
         return "wait for the oldest"
-    return "wait for numbers " + " ".join(str(place + 1) for place in shape.places)
+    return "wait for numbers " + " ".join(str(place + 1) for place in shape.places) + order
 
 
 def _table(table: Table) -> Iterator[str]:

@@ -29,7 +29,7 @@ def traces(tmp_path_factory):
 def test_formulas_are_lines(run, traces):
     done = run("trace", "extrapolate", *traces(ring, 16, 4, 8))
     assert done.out.splitlines() == [
-        "app: 4 lines for any number of processes, exact for p = 4, 8, 16",
+        "app: 4 lines that fit any number of processes, exact for p = 4, 8, 16",
         "",
         "all: repeat 5 times",
         "  start to receive 1024 bytes from (rank - 1) % p, tag 0, in ring",
@@ -39,7 +39,7 @@ def test_formulas_are_lines(run, traces):
 
 
 def test_the_specification_of_another_number_is_that_of_its_trace(run, traces, tmp_path):
-    for program, processes in ((stencil2, 12), (transposes, 9), (ring, 24)):
+    for program, processes in ((stencil2, 12), (transposes, 32), (ring, 24)):
         path = tmp_path / f"{program.__name__}.json"
         done = run(
             "trace", "extrapolate", *traces(program, 4, 8, 16), "--at", processes, "-o", path
@@ -66,8 +66,15 @@ def test_sizes_that_are_rounded_are_named(run, traces, tmp_path):
         rank.receive((rank.rank - 1) % rank.ranks, 4096 // rank.ranks)
 
     path = tmp_path / "odd.json"
-    done = run("trace", "extrapolate", *traces(odd, 4, 8, 16), "--at", 12, "-o", path)
+    given = [*traces(odd, 4, 8, 16), "--at", 12, "-o", path]
+    done = run("trace", "extrapolate", *given)
+    done.fails(4, "p = 12: line 1 (main/MPI_Send): 4096 / p is no whole number", "--element")
+    done = run("trace", "extrapolate", *given, "--element", 8)
     assert "line 1 (main/MPI_Send): bytes is 341.3, rounded down to 336, which is whole" in done.err
+    # A trace decides as well.
+    decided = [*traces(odd, 4, 8, 12, 16), "--at", 24, "-o", path, "--force"]
+    assert run("trace", "extrapolate", *decided).status == 0
+    assert "170" in path.read_text()
 
 
 def test_a_line_without_a_formula_is_named_and_nothing_is_written(run, traces, tmp_path):
@@ -81,7 +88,7 @@ def test_a_line_without_a_formula_is_named_and_nothing_is_written(run, traces, t
 
     output = tmp_path / "app.c"
     done = run("trace", "extrapolate", *traces(unlike, 4, 8, 16), "-o", output)
-    done.fails(4, "2 numbers without a formula")
+    done.fails(4, "no formula: line 3 (main/halo/MPI_Send): bytes: 100 at p = 4", "1 more number")
     for line, call in ((3, "Send"), (4, "Recv")):
         words = (
             f"line {line} (main/halo/MPI_{call}): bytes: 100 at p = 4, 37 at p = 8, 1000 at p = 16"

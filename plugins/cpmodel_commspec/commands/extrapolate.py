@@ -53,6 +53,12 @@ _MOST_PROCESSES = 1_000_000
     "Sizes of the grid of P processes. Default: as in the traces, the most even grid.",
     "grid",
 )
+@option(
+    "--element BYTES",
+    "Round sizes down to whole elements, where p does not divide them. Default: an error.",
+    "element",
+    type=WholeNumber(1, 1024),
+)
 @ANY_SOURCE
 @ANONYMOUS
 @TIMES
@@ -61,8 +67,8 @@ _MOST_PROCESSES = 1_000_000
 @click.pass_context
 def extrapolate(
     ctx: click.Context, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
-    processes: int | None, grid: str | None, any_source: tuple[str, ...], is_anonymous: bool,
-    times: str, allow_unsafe: bool, force: bool,
+    processes: int | None, grid: str | None, element: int | None, any_source: tuple[str, ...],
+    is_anonymous: bool, times: str, allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Write one program for any number of processes.
 
@@ -78,7 +84,8 @@ def extrapolate(
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
-    from cpmodel_commspec.scalable.text import bands_text, summary
+    from cpmodel_commspec.scalable.hold_out import hold_out, run_time_text
+    from cpmodel_commspec.scalable.text import bands_text, growing, summary
 
     console: Console = ctx.obj
     sizes = _sizes(grid, processes)
@@ -87,7 +94,7 @@ def extrapolate(
     require_times(ctx, generator)
     read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
-        extrapolated = found(read)
+        extrapolated = found(read, element or 0)
     except UnexplainedError as cause:
         for problem in cause.problems:
             console.note(str(problem), asked=True)
@@ -104,9 +111,13 @@ def extrapolate(
     else:
         assert there is not None
         assert generator is not None
+        held = hold_out(extrapolated, read)
+        there = structs.replace(there, band=held.band(scale) if held else 0.0)
         write(console, there, generator, output, times, force=force)
-        for line in (*roundings(told, scale), *bands_text(extrapolated, scale)):
+        run_time = run_time_text(there, held, scale)
+        for line in (*roundings(told, scale), *bands_text(extrapolated, scale), *run_time):
             console.note(line)
+        findings += growing(extrapolated, scale)
     if output is not None or form is None:
         for line in summary(told):
             console.note(line)

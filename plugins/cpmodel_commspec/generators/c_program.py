@@ -19,6 +19,7 @@ from cpmodel_commspec.formulas import Table, Tables
 from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Generator, Options
 from cpmodel_commspec.generators.statements import (
     MOVES,
+    ONE_BY_ONE,
     PROMPT,
     Functions,
     Statements,
@@ -198,7 +199,7 @@ _CALLS = {
     "MPI_Waitall": f"{_ALL}MPI_STATUSES_IGNORE",
     "MPI_Waitany": f"{_ALL}indices, MPI_STATUS_IGNORE",
     "MPI_Waitsome": f"{_ALL}&count, {_SOME}",
-    "MPI_Test": "requests, &count, MPI_STATUS_IGNORE",
+    "MPI_Test": "requests + k, &count, MPI_STATUS_IGNORE",
     "MPI_Testall": f"{_ALL}&count, MPI_STATUSES_IGNORE",
     "MPI_Testany": f"{_ALL}indices, &count, MPI_STATUS_IGNORE",
     "MPI_Testsome": f"{_ALL}&count, {_SOME}",
@@ -284,11 +285,13 @@ class CFunctions(Functions):
 
 def _wait(name: str, function: str) -> str:
     call = _CALLS[function]
+    # These calls complete one operation each.
+    each = "for (int k = 0; k < n_taken; k++)\n        " * (function in ONE_BY_ONE)
     return (
         f"static void {name}(MPI_Request *requests)\n{{\n"
         + "    int count;\n" * ("&count" in call)
         + "    until_complete(requests);\n" * (function in PROMPT)
-        + f"    {function}({call});\n    release(requests);\n}}\n"
+        + f"    {each}{function}({call});\n    release(requests);\n}}\n"
     )
 
 

@@ -15,6 +15,7 @@ from cpmodel_commspec.formulas import Tables
 from cpmodel_commspec.generators.interface import Generator, Options
 from cpmodel_commspec.generators.statements import (
     MOVES,
+    ONE_BY_ONE,
     PROMPT,
     Functions,
     Statements,
@@ -108,7 +109,10 @@ class PythonFunctions(Functions):
         is_prompt = function in PROMPT
         requests = "until_complete(take(chosen))" if is_prompt else "take(chosen)"
         call = f"MPI.Request.{name}({requests})"
-        if name in {"Wait", "Test"}:
+        if function in ONE_BY_ONE:
+            own = "one.Test()" if name == "Test" else f"MPI.Request.{name}(requests)"
+            call = f"requests = {requests}\n    for one in list(requests):\n        {own}"
+        elif name == "Wait":
             call = f"({requests} or [MPI.Request()])[0].{name}()"
         needs = ("take", "until_complete") if is_prompt else ("take",)
         self.add(name.lower(), f"def {name.lower()}(chosen):\n    {call}\n", needs)

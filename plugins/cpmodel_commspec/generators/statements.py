@@ -26,6 +26,9 @@ from cpmodel_commspec.text import functions_text
 PROMPT = frozenset({"MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"})
 """Calls that complete what is complete when they begin."""
 
+ONE_BY_ONE = frozenset({"MPI_Waitany", "MPI_Test", "MPI_Testany"})
+"""Calls that complete one operation each."""
+
 WAITS = {name.lower(): name for name in ("MPI_Wait", "MPI_Waitall", "MPI_Waitany", *sorted(PROMPT))}
 SENDS = {name.lower(): name for name in ("MPI_Send", "MPI_Ssend", "MPI_Bsend")}
 STARTED_SENDS = {name.lower(): name for name in ("MPI_Isend", "MPI_Issend", "MPI_Ibsend")}

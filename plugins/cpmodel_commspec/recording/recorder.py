@@ -17,6 +17,7 @@ from cpmodel_commspec import collectives
 from cpmodel_commspec.collectives import Form
 from cpmodel_commspec.communicators import divisions, members
 from cpmodel_commspec.operations import (
+    ANY_ORDER,
     FIELDS,
     POSTED,
     Awaited,
@@ -172,13 +173,15 @@ class _Key(NamedTuple):
 
 def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> list[Shape]:
     """Return the shape of each key; waits of one call path get a common meaning if there is one."""
-    common: dict[int, frozenset[Awaited]] = {}
+    common: dict[tuple[int, str], frozenset[Awaited]] = {}
     for key in keys:
         if key.awaited:
-            common[key.path] = common.get(key.path, key.awaited) & key.awaited
+            about = key.path, key.call
+            common[about] = common.get(about, key.awaited) & key.awaited
     shapes = []
     for kind, name, comm, form, awaited, places, is_awaited, is_any, call, grid, path in keys:
-        meant = min(common.get(path) or awaited, key=list(Awaited).index) if awaited else None
+        words = common.get((path, call)) or awaited
+        meant = min(words, key=list(Awaited).index) if awaited else None
         shapes.append(
             Shape(
                 kind,
@@ -267,6 +270,7 @@ class _Rank:
                 self._left_out[_NEVER_COMPLETED[op.kind]] += 1
             elif op is not None:
                 op.is_awaited = False
+        calling = self._without_order(times.calling)
         shapes, values = array("q"), array("q")
         under_way: dict[int, Kind] = {}
         for number, op in enumerate(self._ops):
@@ -290,8 +294,30 @@ class _Rank:
         table = np.array(values, np.int64).reshape(-1, len(FIELDS))
         computing, last = _kept(times, is_kept)
         return Recorded(
-            np.array(shapes, np.int64), table, computing, times.calling[is_kept], last, times.total
+            np.array(shapes, np.int64), table, computing, calling[is_kept], last, times.total
         )
+
+    def _without_order(self, calling: FloatArray) -> FloatArray:
+        """Make waits that follow each other one, if accident decides what each of them completes.
+
+        Returns
+        -------
+        `calling` with the sum of such calls at the first one
+        """
+        calling = calling.copy()
+        before: tuple[int, _Op] | None = None
+        for number, op in enumerate(self._ops):
+            if op is None:
+                continue
+            if op.kind is not Kind.WAIT or op.call.lower() not in ANY_ORDER:
+                before = None
+            elif before is None or (before[1].call, before[1].path) != (op.call, op.path):
+                before = number, op
+            else:
+                before[1].done += op.done
+                calling[before[0]] += calling[number]
+                self._ops[number] = None
+        return calling
 
     def _op(self, path: int, is_any: int = 0) -> _Op:
         return _Op(Kind.WAIT, *self._names.of(path), is_any=bool(is_any))
@@ -426,7 +452,7 @@ def _kept(times: Times, is_kept: BoolArray) -> tuple[FloatArray, float]:
 def _awaited(wait: _Op, under_way: dict[int, Kind]) -> tuple[frozenset[Awaited], tuple[int, ...]]:
     """Return the meanings that a wait for many can have, and the places of its operations."""
     done, words = set(wait.done), []
-    if _ALL_OF_THEM.match(wait.call):
+    if _ALL_OF_THEM.match(wait.call) or wait.call.lower() in ANY_ORDER:
         kinds = {under_way[number] for number in done}
         pending = Counter(under_way.values())
         for awaited, meant in (

@@ -79,7 +79,9 @@ def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
     told, names = found.told, _names(found.platforms)
     lines = [_heading(told, found.changes)]
     for name, time in zip(names, found.times, strict=True):
-        lines.append(f"{name}: {style.amount(time.seconds, 's')}{_parts(time)}")
+        ends = time.seconds * max(0.0, 1 - told.band), time.seconds * (1 + told.band)
+        band = f" ({style.interval(*ends, 's')})" if told.band else ""
+        lines.append(f"{name}: {style.amount(time.seconds, 's')}{band}{_parts(time)}")
     lines += _beside(found, style)
     text = style.lines(lines)
     shown = found.times[0].lines
@@ -256,6 +258,7 @@ def prediction_table(found: Prediction) -> Table:
         **_header(found.told, found.changes),
         "seconds_with_computation_of_trace": found.of_trace,
         "sources_of_trace": found.by_name,
+        "relative_band": found.told.band,
         "platforms": [
             {
                 "name": name,

@@ -19,9 +19,10 @@ from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.choice import Choice
 from cpmodel_commspec.scalable.conditions import Condition, Part
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
+from cpmodel_commspec.scalable.numbers import Misfit, Number, Sample, find
 from cpmodel_commspec.scalable.quantities import whole
-from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, features
-from cpmodel_commspec.scalable.specification import Loop, Misfit, Node, Number, Sample, Step, find
+from cpmodel_commspec.scalable.scales import AXES, ENDS, ODD, PARTNERS, PEER, RANK, ROUNDS, features
+from cpmodel_commspec.scalable.specification import Loop, Node, Step
 from cpmodel_commspec.scalable.tables import Joint, Table
 from cpmodel_commspec.scalable.times import Rows
 from cpmodel_commspec.scalable.tokens import Meaning, Tokens
@@ -74,7 +75,9 @@ class UnexplainedError(DataError):
     """
 
     def __init__(self, problems: Sequence[Problem], hint: str) -> None:
-        super().__init__(f"{counted(len(problems), 'number')} without a formula", hint=hint)
+        rest = len(problems) - 1
+        more = f"; {counted(rest, 'more number')} without a formula" if rest else ""
+        super().__init__(f"no formula: {problems[0]}{more}", hint=hint)
         self.problems = tuple(problems)
 
 
@@ -89,17 +92,14 @@ class Builder:
     """Builder of the specification; `problems` are the lines without a formula."""
 
     def __init__(
-        self,
-        joint: Joint,
-        tables: Sequence[Table],
-        choice: Choice,
-        tokens: Tokens,
+        self, joint: Joint, tables: Sequence[Table], choice: Choice, tokens: Tokens,
         programs: Programs,
-    ) -> None:
+        element: int = 0,
+    ) -> None:  # fmt: skip
         self._joint, self._tables, self._choice = joint, tables, choice
         self._tokens, self._programs = tokens, programs
         self._shapes: dict[Shape, int] = {}
-        self._line = 0
+        self._line, self._element = 0, element
         self._axes = AXES[: choice.dimensions] if choice.dimensions > 1 else ()
         self.problems: list[Problem] = []
         self.lines: dict[int, list[Rows]] = {}
@@ -122,12 +122,9 @@ class Builder:
         return self._filled(merged, places, counts, domain)
 
     def _filled(
-        self,
-        merged: Sequence[Merged],
-        places: _Places,
-        counts: _Counts,
+        self, merged: Sequence[Merged], places: _Places, counts: _Counts,
         domain: Sequence[Int64Array],
-    ) -> tuple[Node, ...]:
+    ) -> tuple[Node, ...]:  # fmt: skip
         filled: list[Node] = []
         done = dict.fromkeys(places, 0)
         for node in merged:
@@ -181,7 +178,7 @@ class Builder:
                     own[self._programs.ranks_of[program]] = count
             scale = self._choice.scales[k]
             samples.append(Sample(scale, own[ranks], features(scale, ranks, ())))
-        names = (ZEROS, BITS, NEIGHBOURS, *self._axes, RANK)
+        names = (*ROUNDS, *self._axes, RANK)
         rounds = self._number(
             samples, names, "rounds", self._call(lines), line, is_rounds=is_rounds
         )
@@ -209,7 +206,7 @@ class Builder:
                 found[field] = Number(whole(constant, self._choice.dimensions))
             else:
                 given = [self._tokens.given[k][at, end] for k, at in enumerate(rows)]
-                names = (*self._loops(counts), ZEROS, BITS, *self._axes, RANK)
+                names = (*self._loops(counts), *PARTNERS, *self._axes, RANK)
                 found[field] = self._number(
                     self._samples(given, known), names, field, call, self._line
                 )
@@ -238,9 +235,10 @@ class Builder:
         values = [self._tables[k].values[at, column] for k, at in enumerate(rows)]
         if end is not None:
             known = self._with_peers(end, rows, known)
-        names = [*self._loops(counts), *self._axes, RANK]
-        if not is_size and end is not None and not is_any:
-            names.insert(len(self._loops(counts)), PEER)
+        peer = [PEER] if end is not None and not is_any else []
+        # Sizes depend on the partner only where the places of both are no grid.
+        names = [*self._loops(counts), *([] if is_size else [*peer, ODD]), *self._axes, RANK]
+        names += [*peer, *ENDS] if is_size else []
         return self._number(
             self._samples(values, known), names, field, call, self._line, is_size=is_size
         )
@@ -301,12 +299,9 @@ class Builder:
         return found
 
     def _condition(
-        self,
-        domain: Sequence[Int64Array],
-        chosen: Sequence[Int64Array],
-        forms: Sequence[Form],
+        self, domain: Sequence[Int64Array], chosen: Sequence[Int64Array], forms: Sequence[Form],
         call: str,
-    ) -> Condition:
+    ) -> Condition:  # fmt: skip
         parts = [
             Part(scale, ranks, np.isin(ranks, own))
             for scale, ranks, own in zip(self._choice.scales, domain, chosen, strict=True)
@@ -324,7 +319,10 @@ class Builder:
         self, samples: Sequence[Sample], names: Sequence[str], what: str, call: str, line: int, *,
         is_size: bool = False, is_rounds: bool = False,
     ) -> Number:  # fmt: skip
-        found = find(samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds)
+        found = find(
+            samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds,
+            unit=self._element * is_size,
+        )  # fmt: skip
         if isinstance(found, Misfit):
             self.problems.append(Problem(line, call, what, found.reason))
             return _UNKNOWN

@@ -53,11 +53,13 @@ class Told:
     ----------
     cost : lines
     is_valued : whether a formula gives the number of each message, and not its line
+    is_series : whether a rank has a message with one partner after the other
     """
 
     relation: Relation
     cost: float
     is_valued: bool = False
+    is_series: bool = False
 
 
 @dataclass(frozen=True)
@@ -267,15 +269,9 @@ class Chooser:
         return self._known[key]
 
     def _unmatched(
-        self,
-        number: int,
-        end: int,
-        relation: Relation,
-        k: int,
-        scale: Scale,
-        last: int,
+        self, number: int, end: int, relation: Relation, k: int, scale: Scale, last: int,
         largest: Scale,
-    ) -> frozenset[object] | None:
+    ) -> frozenset[object] | None:  # fmt: skip
         """Return the distances of the largest trace, and those of another that it does not have."""
         steps = self._steps(number, end, relation, last, largest)
         if k == last or steps is None:
@@ -311,7 +307,7 @@ class Chooser:
             found = [numbers(relation, lines[k], *messages.in_order[k]) for k in range(len(lines))]
             given = [x if x is not None else np.empty(0, np.int64) for x in found]
             if best.cost > _SERIES and messages.is_series(given):
-                best = Told(relation, _SERIES, is_valued=True)
+                best = Told(relation, _SERIES, is_valued=True, is_series=True)
         return best
 
     def _family(self, members: Sequence[int]) -> Family | None:
@@ -396,12 +392,9 @@ def _is_even(tags: Mapping[int, set[int]]) -> bool:
 
 
 def form_of(
-    messages: Messages,
-    relation: Relation,
-    step: Step3,
-    scales: Sequence[Scale],
+    messages: Messages, relation: Relation, step: Step3, scales: Sequence[Scale],
     chosen: Sequence[Int64Array],
-) -> Form:
+) -> Form:  # fmt: skip
     """Return the form of a line at a distance, with the dimensions in which messages wrap.
 
     Parameters

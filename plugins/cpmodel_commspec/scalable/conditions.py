@@ -196,12 +196,9 @@ def find(parts: Sequence[Part], dimensions: int, forms: Sequence[Form] = ()) -> 
 
 
 def _conjunction(
-    wanted: BoolArray,
-    atoms: Mapping[bytes, list[tuple[float, Atom]]],
-    columns: Mapping[bytes, BoolArray],
-    *,
-    is_negated: bool,
-) -> Condition | None:
+    wanted: BoolArray, atoms: Mapping[bytes, list[tuple[float, Atom]]], columns: Mapping[bytes,
+    BoolArray], *, is_negated: bool,
+) -> Condition | None:  # fmt: skip
     """Return the cheapest atoms that hold together for exactly those wanted."""
     around = [key for key, found in columns.items() if (found | ~wanted).all()]
     around.sort(key=lambda key: _cheapest(atoms[key]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,13 +17,13 @@ from callpath_modeler.printable import printable
 from cpmodel_commspec.expressions import size_of
 from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
-from cpmodel_commspec.scalable.forms import Relation
-from cpmodel_commspec.scalable.quantities import Quantity, Unfit
+from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
+from cpmodel_commspec.scalable.numbers import Number
+from cpmodel_commspec.scalable.quantities import Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
 from cpmodel_commspec.scalable.specification import (
     Loop,
     Node,
-    Number,
     ScalableSpecification,
     Step,
     grouped,
@@ -32,7 +33,8 @@ from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import walk
 
 _MOST_OPERATIONS = 50_000_000
-_ANOTHER = "add a trace in which they differ"
+_MOST_TRIED = 64
+"""Numbers of processes below which those are sought at which formulas differ."""
 
 
 def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] = ()) -> Scale:
@@ -82,7 +84,28 @@ def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = No
     DataError
         If a formula has no value there, or if formulas that fit all traces differ there.
     """
-    return resolved(_Expansion(told, scale, times).traced()).traced
+    try:
+        made = _Expansion(told, scale, times).traced()
+    except _AmbiguousError as cause:
+        raise DataError(str(cause), hint=_deciding(told, scale)) from None
+    return resolved(made).traced
+
+
+class _AmbiguousError(DataError):
+    """Formulas fit all traces and differ at a scale."""
+
+
+def _deciding(told: ScalableSpecification, scale: Scale) -> str:
+    """Return the least number of processes at which a trace decides between formulas."""
+    traced = {one.processes for one in told.scales}
+    for processes in range(min(traced), min(scale.processes, _MOST_TRIED)):
+        if processes not in traced and told.order is not None:
+            try:
+                _Expansion(told, scale_at(told, processes), None).settle()
+            except DataError as cause:
+                if isinstance(cause, _AmbiguousError):
+                    return f"add a trace of p = {processes}, in which they differ"
+    return f"add a trace of {scale}, in which they differ"
 
 
 def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
@@ -108,6 +131,9 @@ class _Known:
     rounds: Int64Array
 
 
+_Where: TypeAlias = "Sequence[tuple[int, tuple[int, ...], dict[str, Int64Array]]]"
+"""Ranks, their rounds of loops around, and their partners."""
+
 _Row: TypeAlias = Callable[[Step, int, tuple[int, ...]], npt.NDArray[Any]]
 """From a step, a rank and the rounds of loops around to the rows of all rounds."""
 
@@ -117,9 +143,12 @@ class _Expansion:
         self._told, self._scale, self._times = told, scale, times
         self._bands = {} if times is None else times.bands(scale)
         self._lines: dict[int, int] = {}
+        p, *traced = (one.processes for one in (scale, *told.scales))
+        self._classes: dict[int, Int64Array] = {}
         self._ranks = np.arange(scale.processes)
+        self._is_cut = bool(p & (p - 1)) and not any(x & (x - 1) for x in traced)
         self._known: dict[int, _Known] = {}
-        self._shape_of: dict[int, int] = {}
+        self._chosen: dict[tuple[int, str], Number] = {}
         for line, (node, _) in enumerate(walk(told.body), 1):
             self._lines[id(node)] = line
             try:
@@ -136,6 +165,7 @@ class _Expansion:
                 f"{self._scale}: {total} operations are more than {_MOST_OPERATIONS}",
                 hint="choose fewer processes, or write the program for any number",
             )
+        self.settle()
         ranks = tuple(self._of_rank(rank) for rank in self._ranks.tolist())
         shapes = list(self._told.shapes)
         for number, sizes in self._told.grids.items():
@@ -155,35 +185,112 @@ class _Expansion:
                 raise self._ambiguous(node, _text(node.condition), _text(other))
         rounds = np.ones(len(self._ranks), np.int64)
         if isinstance(node, Loop):
-            rounds = node.rounds.values(
-                self._scale, features(self._scale, self._ranks, ()), len(self._ranks)
-            )
-            self._same(node, node.rounds)
-            if (rounds[chosen] < 0).any():
-                raise Unfit(f"rounds are {int(rounds[chosen].min())}")
-        else:
-            if (
-                any(form.relation is Relation.TRANSPOSED for form in forms)
-                and self._scale.x % self._scale.y
-            ):
-                raise Unfit("x is no multiple of y, so that places have no transposed ones")
-            for number in node.numbers.values():
-                for quantity in number.quantities():
-                    quantity.value(self._scale)
-                self._same(node, number)
+            n = len(self._ranks)
+            of = features(self._scale, self._ranks, ())
+
+            def counted(number: Number) -> Int64Array:
+                own = number.values(self._scale, of, n)
+                if (own[chosen] < 0).any():
+                    raise Unfit(f"rounds are {int(own[chosen].min())}")
+                return own
+
+            rounds = counted(self._settled(node, node.rounds, counted))
+        elif self._scale.x % self._scale.y and Form(Relation.TRANSPOSED) in forms:
+            raise Unfit("x is no multiple of y, so that places have no transposed ones")
         return _Known(chosen, rounds)
 
-    def _same(self, node: Node, number: Number) -> None:
-        """Raise `DataError` if formulas that fit all traces have different values."""
-        for other in number.others:
-            if self._value(other) != number.base.value(self._scale):
-                raise self._ambiguous(node, str(number.base), str(other))
+    def _settled(self, node: Node, number: Number, of: Callable[[Number], Int64Array]) -> Number:
+        """Return the number that fits all traces and has values here.
 
-    def _value(self, quantity: Quantity) -> int | None:
-        try:
-            return quantity.value(self._scale)
-        except Unfit:
-            return None
+        Raises
+        ------
+        _AmbiguousError
+            If several have, and the values differ.
+        Unfit
+            If none has.
+        """
+        found: list[tuple[Number, Int64Array]] = []
+        reasons = []
+        for one in (number, *number.others):
+            try:
+                found.append((one, of(one)))
+            except Unfit as cause:
+                reasons.append(cause)
+        if not found:
+            raise reasons[0]
+        for other, own in found[1:]:
+            if (own != found[0][1]).any():
+                raise self._ambiguous(node, str(found[0][0]), str(other))
+        return found[0][0]
+
+    def settle(self) -> None:
+        """Choose between numbers that fit all traces.
+
+        Raises
+        ------
+        DataError
+            If numbers differ here, or if none has a value.
+        """
+        for node, around in walk(self._told.body):
+            if not isinstance(node, Step):
+                continue
+            ranks = np.flatnonzero(self._known[id(node)].chosen).tolist()
+            peers: list[dict[str, Int64Array]] = [{} for _ in ranks]
+            counts = [tuple(int(self._known[id(x)].rounds[r]) for x in around) for r in ranks]
+            fields = self._fields(node)
+            most = max((k for k, x in enumerate(fields, 1) if node.numbers[x].others), default=0)
+            for field in fields[:most]:
+                where = list(zip(ranks, counts, peers, strict=True))
+
+                try:
+                    everybody = partial(self._columns, node, field, where)
+                    chosen = self._settled(node, node.numbers[field], everybody)
+                    self._chosen[id(node), field] = chosen
+                    if field in node.forms:
+                        for rank, count, own in where:
+                            own[field] = self._column(node, field, chosen, rank, count, own)
+                except Unfit as cause:
+                    raise self._refusal(self._lines[id(node)], node, str(cause)) from None
+
+    def _columns(self, step: Step, field: str, where: _Where, number: Number) -> Int64Array:
+        parts = [self._column(step, field, number, *at) for at in where]
+        return np.concatenate([np.empty(0, np.int64), *parts])
+
+    @staticmethod
+    def _fields(step: Step) -> list[str]:
+        """Return the fields of a step, partners first, because other numbers depend on them."""
+        return sorted(step.numbers, key=lambda name: name not in step.forms)
+
+    def _column(
+        self, step: Step, field: str, number: Number, rank: int, counts: tuple[int, ...],
+        peers: Mapping[str, Int64Array],
+    ) -> Int64Array:  # fmt: skip
+        """Return a field of a rank in all rounds.
+
+        Raises
+        ------
+        Unfit
+            If a value is out of range.
+        """
+        n = size_of(counts)
+        ranks = np.full(n, rank)
+        of: dict[str, Int64Array] = {}
+        if number.features:
+            of = features(self._scale, ranks, list(np.indices(counts).reshape(len(counts), n)))
+            end = next((x for x in self._told.shapes[step.shape].ends if field in x), None)
+            if end is not None and end.peer in peers:
+                of[PEER] = peers[end.peer]
+            in_tree = any(form.relation in POWERS for form in step.forms.values())
+            if field in {"bytes", "received"} and in_tree and self._is_cut:
+                raise Unfit("sizes in a tree of another number than a power of two are in no trace")
+        column = number.values(self._scale, of, n)
+        if field in step.forms:
+            column = step.forms[field].peers(self._scale, ranks, column)
+            if (column < 0).any():
+                raise Unfit(f"rank {rank} has no partner")
+        elif (column < 0).any() or (field == "root" and (column >= self._scale.processes).any()):
+            raise Unfit(f"{field} is {int(column.min() if (column < 0).any() else column.max())}")
+        return column
 
     def _operations(self, nodes: Sequence[Node]) -> list[int]:
         """Return the operations of all ranks in each node."""
@@ -215,7 +322,7 @@ class _Expansion:
         if self._times is None:
             return Recorded(shapes, values)
         seconds = self._unrolled(self._told.body, rank, (), self._seconds, (), np.float64)[0]
-        last = self._times.seconds(self._bands, ENDING, rank, len(self._ranks), ())
+        last = self._seconds_of(ENDING, self._ranks, rank, ())
         # Nobody has measured the calls.
         return Recorded(shapes, values, seconds, np.zeros(len(shapes)), float(last[0]))
 
@@ -239,45 +346,47 @@ class _Expansion:
         return np.concatenate(parts, axis=1)
 
     def _seconds(self, step: Step, rank: int, counts: tuple[int, ...]) -> FloatArray:
+        chosen = np.flatnonzero(self._known[id(step)].chosen)
+        return self._seconds_of(self._lines[id(step)], chosen, rank, counts)
+
+    def _seconds_of(
+        self, line: int, ranks: Int64Array, rank: int, counts: tuple[int, ...]
+    ) -> FloatArray:
         assert self._times is not None
-        line, chosen = self._lines[id(step)], self._known[id(step)].chosen
-        place = int(chosen[:rank].sum())
-        return self._times.seconds(self._bands, line, place, int(chosen.sum()), counts)
+        if line not in self._classes:
+            self._classes[line] = self._times.classes(line, self._scale, ranks)
+        classes = self._classes[line]
+        group = classes[np.searchsorted(ranks, rank)]
+        members = ranks[classes == group]
+        place = int(np.searchsorted(members, rank))
+        return self._times.seconds(self._bands, line, int(group), place, len(members), counts)
 
     def _operation(self, step: Step, rank: int, counts: tuple[int, ...]) -> Int64Array:
-        n = size_of(counts)
-        rows = np.zeros((n, 1 + len(FIELDS)), np.int64)
+        rows = np.zeros((size_of(counts), 1 + len(FIELDS)), np.int64)
         rows[:, 0] = step.shape
-        ranks = np.full(n, rank)
-        of = None
-        if any(number.factors for number in step.numbers.values()):
-            of = features(self._scale, ranks, list(np.indices(counts).reshape(len(counts), -1)))
-        for field in sorted(step.numbers, key=lambda name: name not in step.forms):
-            number = step.numbers[field]
-            column = number.values(self._scale, of or {}, n)
+        peers: dict[str, Int64Array] = {}
+        for field in self._fields(step):
+            number = self._chosen.get((id(step), field), step.numbers[field])
+            try:
+                column = self._column(step, field, number, rank, counts, peers)
+            except Unfit as cause:
+                raise self._refusal(self._lines[id(step)], step, str(cause)) from None
             if field in step.forms:
-                column = step.forms[field].peers(self._scale, ranks, column)
-                if (column < 0).any():
-                    text = f"{_name(self._told, step)} of rank {rank} has no partner"
-                    raise DataError(
-                        f"{self._scale}: {text}", hint="choose another number of processes"
-                    )
-                if of is not None:
-                    of = {**of, PEER: column}
+                peers[field] = column
             rows[:, 1 + FIELDS.index(field)] = column
         return rows
 
     def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
-        return DataError(
+        return _AmbiguousError(
             f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): "
             f"{one} and {other} fit all traces, and differ here",
-            hint=_ANOTHER,
+            hint="add a trace in which they differ",
         )
 
     def _refusal(self, line: int, node: Node, reason: str) -> DataError:
         return DataError(
             f"{self._scale}: line {line} ({_name(self._told, node)}): {reason}",
-            hint="choose another number of processes, or another grid",
+            hint="choose another number of processes or grid, add its trace, or give --element",
         )
 
 

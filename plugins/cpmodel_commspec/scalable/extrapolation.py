@@ -113,14 +113,14 @@ class ScalableMerger(Merger):
 def split(
     nodes: Sequence[Node], exponents: Int64Array, families: Collection[int]
 ) -> tuple[Node, ...]:
-    """Return nodes with loops over powers of two apart from the loops around them.
+    """Return nodes with loops over series of partners apart from the loops around them.
 
     Folding sees no difference between three times two rounds and six rounds.
 
     Parameters
     ----------
-    exponents : of the partner of each operation, once unrolled, [n]
-    families : the operations whose partners are at powers of two
+    exponents : the number of the partner of each operation, once unrolled, [n]
+    families : the operations whose partners are series
     """
     found: list[Node] = []
     begin = 0
@@ -140,8 +140,9 @@ def split(
 
 
 def _loop(loop: Loop, exponents: Int64Array) -> Loop:
-    """Return a loop in an outer one if its exponents [rounds] start again after some rounds."""
-    restarts = np.flatnonzero(np.diff(exponents) <= 0) + 1
+    """Return a loop in an outer one if its numbers [rounds] start again after some rounds."""
+    steps = np.diff(exponents)
+    restarts = np.flatnonzero(steps != steps[:1]) + 1
     if not len(restarts):
         return loop
     period = int(restarts[0])
@@ -177,12 +178,13 @@ class Extrapolated:
     times: Times | None
 
 
-def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
+def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
     traces : three or more of one program, at different numbers of processes
+    element : bytes of the elements to which sizes are rounded down; 0 = no size is rounded
 
     Raises
     ------
@@ -200,7 +202,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
     programs, sequences, begins = _programs(joint, tables, found)
     free = [number for number, meaning in enumerate(found.meanings) if meaning.is_free]
     merged = ScalableMerger(programs.trace_of, free).merge(sequences, begins)
-    builder = Builder(joint, tables, choice, found, programs)
+    builder = Builder(joint, tables, choice, found, programs, element)
     body = builder.nodes(merged)
     problems = builder.problems
     groups = [
@@ -222,7 +224,7 @@ def extrapolate(traces: Sequence[Traced]) -> Extrapolated:
         joint.traces[-1].left_out,
     )
     _verify(told, joint)
-    return Extrapolated(told, times(joint.traces, builder.lines))
+    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
 
 
 def _resolved(traced: Traced) -> Traced:

@@ -37,14 +37,17 @@ static long whole(long n, long d, long unit, int line)
     return unit ? n / (d * unit) * unit : n / d;
 }
 //// logarithm: reasons
-static long logarithm(long n, int line)
+/* Rounded up or down if `rounding` is above or below 0. */
+static long logarithm(long n, int rounding, int line)
 {
     long k = 0;
     while (1L << (k + 1) <= n)
         k++;
-    if (1L << k != n)
+    if (1L << k == n)
+        return k;
+    if (!rounding)
         refuse(line, POWER);
-    return k;
+    return k + (rounding > 0);
 }
 //// same: reasons
 static void same(long one, long other, int line)
@@ -107,11 +110,37 @@ static long bits(void)
         k++;
     return k;
 }
+//// children: zero_bits
+/* The children of the rank in a binomial tree. */
+static long children(void)
+{
+    long k = 0, most = zero_bits();
+    while (k < most && rank + (1L << k) < p)
+        k++;
+    return k;
+}
+//// block_up
+/* The elements at a place if blocks have n / size elements, rounded up. */
+static long block_up(long n, long size, long place)
+{
+    long length = (n + size - 1) / size, rest = n - place * length;
+    return rest < 0 ? 0 : rest < length ? rest : length;
+}
 //// neighbours
 /* The number of neighbours on the grid, whose ends do not meet. */
 static long neighbours(void)
 {
     return (ix > 0) + (ix < x - 1) + (iy > 0) + (iy < y - 1) + (iz > 0) + (iz < z - 1);
+}
+//// is_at
+/* Whether the place of the rank is one of a mask: a digit of base 3 for each dimension of the grid,
+   0 at its beginning, 2 at its end, and 1 between them. */
+static int is_at(unsigned long mask)
+{
+    long place = (ix > 0) + (ix > 0 && ix == x - 1);
+    place += 3 * ((iy > 0) + (iy > 0 && iy == y - 1));
+    place += 9 * ((iz > 0) + (iz > 0 && iz == z - 1));
+    return mask >> place & 1;
 }
 //// receive_any
 static void receive_any(int comm, long tag)

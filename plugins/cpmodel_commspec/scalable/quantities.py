@@ -1,14 +1,17 @@
 """Formulas of the number of processes and the grid, exact for all traces.
 
-A formula is a sum of few terms, each a rational number times one of {1, x, y, z, xy, p, 1/x, 1/y,
-1/p, 1/p^2, log2 p} and their kin in three dimensions. The factors come from all traces but the
-largest. A formula is accepted if it is exact for the largest as well. Its number of terms is
-smaller than that of the traces.
+A formula is a sum of few terms, each a rational number times one of {1, x, y, z, xy, p, p^2, 1/x,
+1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p} and their kin in three dimensions. Each trace is left out
+in turn: the others have to give the same factors, and these are exact for all traces. Traces of
+powers of two make many functions alike. So sums with odd denominators have no meaning, nor have
+differences of two functions in sizes.
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
-divide whole elements: 512 / 3 * 8 = 1360. So such a size is rounded down to whole elements, of 8
-bytes if all sizes are multiples of 8. `Quantity.is_rounded` tells where this happens. If a trace
-shows such a size, the formula says so by itself.
+divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So such a
+size has no value, unless the user gives the bytes of an element: then it is rounded down to whole
+ones, and `Quantity.is_rounded` tells where. If a trace shows such a size, `blocks.py` has its
+formula. A quotient by several sizes never has a value there, because (64 / x) * (64 / y) and
+4096 / (x * y) are rounded differently.
 """
 
 from __future__ import annotations
@@ -16,21 +19,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import gcd
 
 import msgspec
 
 from cpmodel_commspec.scalable.scales import Scale
 
-_UNITS = (8, 4, 2, 1)
-"""Bytes of the elements that programs may count, the largest first."""
-
 
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A product of powers of x, y and z, or the logarithm of one."""
+    """A product of powers of x, y and z, or the logarithm of one.
+
+    Attributes
+    ----------
+    rounding : 1 and -1 for logarithms that are rounded up and down
+    """
 
     powers: tuple[int, int, int]
     is_log: bool = False
+    rounding: int = 0
 
     def value(self, scale: Scale) -> Fraction | None:
         """Return the value, None where a logarithm is not whole."""
@@ -40,7 +45,9 @@ class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.is_log:
             return found
         bits = found.numerator.bit_length() - 1
-        return Fraction(bits) if found == 1 << bits else None
+        if found != 1 << bits and not self.rounding:
+            return None
+        return Fraction(bits + (self.rounding > 0 and found != 1 << bits))
 
     @property
     def is_constant(self) -> bool:
@@ -66,15 +73,13 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     terms : their sum; () for zero
-    unit : bytes of an element, of which a size has a whole number; 0 for other quantities
+    unit : bytes of an element, to which a size is rounded down; 0 = it is not rounded
     dimensions : of the grid
-    is_quotient : whether traces show that the quotient is one of whole elements
     """
 
     terms: tuple[Term, ...]
     unit: int = 0
     dimensions: int = 1
-    is_quotient: bool = False
 
     def exact(self, scale: Scale) -> Fraction:
         """Return the value before it is rounded.
@@ -88,7 +93,10 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for term in self.terms:
             value = term.basis.value(scale)
             if value is None:
-                raise Unfit(f"{_name(term.basis, self.dimensions)} is no whole number")
+                raise Unfit(
+                    f"{_name(term.basis, self.dimensions)} is no whole number, and no trace tells "
+                    "how it is rounded"
+                )
             total += Fraction(term.numerator, term.denominator) * value
         return total
 
@@ -101,15 +109,21 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             If it is no whole number.
         """
         exact = self.exact(scale)
-        if exact.denominator == 1 and not self.is_quotient:
+        if exact.denominator == 1:
             return int(exact)
-        if self.unit:
+        if self.is_rounding:
             return exact // self.unit * self.unit
-        raise Unfit(f"{self} is no whole number")
+        raise Unfit(f"{self} is no whole number, and no trace tells how it is rounded")
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether a value that is not whole is rounded down to whole elements."""
+        below = (-sum(min(0, power) for power in term.basis.powers) for term in self.terms)
+        return bool(self.unit) and max(below, default=0) <= 1
 
     def is_rounded(self, scale: Scale) -> bool:
         """Tell whether the value was rounded down to whole elements."""
-        return self.exact(scale) != self.value(scale) and not self.is_quotient
+        return self.exact(scale) != self.value(scale)
 
     @property
     def constant(self) -> int | None:
@@ -118,17 +132,20 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.value(Scale(1))
         return None
 
-    @property
-    def _in_elements(self) -> Term:
-        [term] = self.terms
-        factor = Fraction(term.numerator, term.denominator * self.unit)
-        return Term(factor.numerator, factor.denominator, term.basis)
+    def plus(self, number: int) -> Quantity:
+        """Return the sum with a whole number."""
+        rest = tuple(term for term in self.terms if not term.basis.is_constant)
+        constant = sum(Fraction(x.numerator, x.denominator) for x in self.terms if x not in rest)
+        total = constant + number
+        term = Term(total.numerator, total.denominator, Basis((0, 0, 0)))
+        terms = (term, *rest) if total else rest
+        return msgspec.structs.replace(self, terms=terms)
 
     def __str__(self) -> str:
         """Return the formula."""
-        if self.is_quotient and self.unit > 1:
-            return f"{_term(self._in_elements, self.dimensions)} * {self.unit}"
-        parts = [_term(term, self.dimensions) for term in self.terms]
+        # A difference begins with what it is taken from.
+        terms = sorted(self.terms, key=lambda x: x.numerator < 0)
+        parts = [_term(term, self.dimensions) for term in terms]
         text = parts[0] if parts else "0"
         for part in parts[1:]:
             text += f" - {part[1:]}" if part.startswith("-") else f" + {part}"
@@ -151,36 +168,29 @@ def power(dimensions: int, *names: str) -> Quantity:
 
 
 def fit(
-    scales: Sequence[Scale],
-    values: Sequence[int],
-    dimensions: int,
-    *,
-    is_size: bool = False,
-    only_logs: bool = False,
-) -> list[Quantity]:
+    scales: Sequence[Scale], values: Sequence[int], dimensions: int, *, is_size: bool = False,
+    only_logs: bool = False, unit: int = 0,
+) -> list[Quantity]:  # fmt: skip
     """Return the simplest formulas that are exact for every trace; [] = no formula is.
 
     Parameters
     ----------
-    scales, values : of the traces, [n]; the one of most processes is kept back
+    scales, values : of the traces, [n]
     dimensions : of the grid
-    is_size : whether values may be rounded down to whole elements
+    is_size, unit : whether values are bytes, and of which elements they are rounded down
     only_logs : whether the quantity is a number of rounds over powers of two
 
     Returns
     -------
     several if formulas of the same number of terms fit; they can differ at other scales
     """
-    unit = next(unit for unit in _UNITS if gcd(*values) % unit == 0) if is_size else 0
     points = dict(zip(scales, values, strict=True))
     if len(set(values)) == 1:
         # A constant has no factor to learn, so that every trace but one is a test.
         return [_quantity([(Fraction(values[0]), Basis((0, 0, 0)))], unit, dimensions)]
-    bases = list(_bases(dimensions, only_logs=only_logs))
+    bases = list(_bases([*points], dimensions, only_logs=only_logs))
     for cost in range(1, len(points)):
         found = [*_fits(points, bases, cost, unit, dimensions, is_size=is_size)]
-        if is_size and cost == 1 and not found:
-            found = [*_rounded(points, bases, dimensions)]
         if found:
             return found
     return []
@@ -202,33 +212,31 @@ def _fits(
                 continue
             columns = [known[basis] for basis in chosen]
             rows = [[column[k] for column in columns] for k in range(len(order))]
-            factors = _solved(rows[:-1], [points[scale] for scale in order[:-1]])
-            if factors is None or 0 in factors or any(None in row for row in rows):
+            values = [points[scale] for scale in order]
+            factors = _solved(rows, values)
+            if factors is None or not _is_plausible(factors, chosen, is_size=is_size):
                 continue
-            total = sum(f * x for f, x in zip(factors, rows[-1], strict=True) if x is not None)
-            if total == points[order[-1]]:
+            is_plain = all(f.denominator == 1 and abs(f) <= _PLAIN for f in factors)
+            # Whatever trace is left out, the others give the same factors.
+            if is_plain or all(
+                _solved(rows[:k] + rows[k + 1 :], values[:k] + values[k + 1 :])
+                for k in range(len(rows))
+            ):
                 yield _quantity(list(zip(factors, chosen, strict=True)), unit, dimensions)
 
 
-def _rounded(
-    points: dict[Scale, int], bases: Sequence[Basis], dimensions: int
-) -> Iterator[Quantity]:
-    """Yield quotients of whole elements, as 512 / x * 8, for sizes that no exact formula gives."""
-    *small, _ = sorted(points, key=lambda scale: scale.processes)
-    for unit in sorted({16, *_UNITS}, key=lambda unit: (unit != _UNITS[0], -unit)):
-        if any(value % unit for value in points.values()):
-            continue
-        for basis in bases:
-            if basis.is_log or min(basis.powers) >= 0:
-                continue
-            for scale in small:
-                size = basis.value(scale)
-                assert size is not None
-                factor = points[scale] / size
-                told = _quantity([(factor, basis)], unit, dimensions, is_quotient=True)
-                if all(told.value(other) == value for other, value in points.items()):
-                    yield told
-                    return
+_PLAIN = 8
+"""Whole factors up to this size need no trace beyond those that determine them."""
+
+_DENOMINATORS = frozenset({1, 2, 3, 4, 6, 8})
+
+
+def _is_plausible(factors: Sequence[Fraction], chosen: Sequence[Basis], *, is_size: bool) -> bool:
+    """Tell whether a program can have such a sum: no difference of growths in a size."""
+    if 0 in factors or any(f.denominator not in _DENOMINATORS for f in factors):
+        return False
+    growing = [f > 0 for f, basis in zip(factors, chosen, strict=True) if not basis.is_constant]
+    return not is_size or all(growing) or not any(growing)
 
 
 def _solved(
@@ -255,7 +263,7 @@ def _solved(
     return [matrix[k][n] for k in range(n)]
 
 
-def _bases(dimensions: int, *, only_logs: bool) -> Iterator[Basis]:
+def _bases(scales: Sequence[Scale], dimensions: int, *, only_logs: bool) -> Iterator[Basis]:
     """Yield the basis functions that differ on a grid of so many dimensions."""
     units = [tuple(int(k == j) for k in range(3)) for j in range(dimensions)]
     products = [tuple(map(sum, zip(*chosen, strict=True)))
@@ -269,33 +277,35 @@ def _bases(dimensions: int, *, only_logs: bool) -> Iterator[Basis]:
         for a, b, c in powers:
             yield Basis((-a, -b, -c))
         a, b, c = everything
+        yield Basis((2 * a, 2 * b, 2 * c))
         yield Basis((-2 * a, -2 * b, -2 * c))
-        yield Basis(everything, is_log=True)
-        return
-    for one in reversed(powers):
-        yield Basis(one, is_log=True)
+        for j, k, m in units if dimensions > 1 else ():
+            yield Basis((-a - j, -b - k, -c - m))
+    for one in reversed(powers) if only_logs else (everything,):
+        exact = Basis(one, is_log=True)
+        if any(exact.value(scale) is None for scale in scales):
+            yield Basis(one, is_log=True, rounding=1)
+            yield Basis(one, is_log=True, rounding=-1)
+        else:
+            yield exact
 
 
-def _quantity(
-    terms: Sequence[tuple[Fraction, Basis]],
-    unit: int,
-    dimensions: int,
-    *,
-    is_quotient: bool = False,
-) -> Quantity:
+def _quantity(terms: Sequence[tuple[Fraction, Basis]], unit: int, dimensions: int) -> Quantity:
     made = (Term(f.numerator, f.denominator, basis) for f, basis in terms if f)
-    return Quantity(tuple(made), unit, dimensions, is_quotient)
+    return Quantity(tuple(made), unit, dimensions)
 
 
 def _name(basis: Basis, dimensions: int) -> str:
     """Return the name of a basis function without a sign of its power."""
     powers = [abs(power) for power in basis.powers[:dimensions]]
-    if len(set(powers)) == 1:
-        name = "p" if powers[0] == 1 else "(p * p)"
-    else:
-        sizes = [size for size, power in zip("xyz", powers, strict=False) if power]
-        name = sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"
-    return f"log2({name.strip('()')})" if basis.is_log else name
+    common = min(powers)
+    sizes = ["p"] * common
+    sizes += [x for x, power in zip("xyz", powers, strict=False) for _ in range(power - common)]
+    name = sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"
+    if not basis.is_log:
+        return name
+    function = {0: "log2", 1: "ceil(log2", -1: "floor(log2"}[basis.rounding]
+    return f"{function}({name.strip('()')})" + ")" * bool(basis.rounding)
 
 
 def _term(term: Term, dimensions: int) -> str:

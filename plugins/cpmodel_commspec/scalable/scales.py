@@ -40,6 +40,16 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ranks: Int64Array = places[0] + self.x * (places[1] + self.y * places[2])
         return ranks
 
+    def positions(self, ranks: Int64Array) -> Int64Array:
+        """Return where ranks [n] are on the grid: a digit of base 3 for each dimension.
+
+        A digit is 0 at the first place, 2 at the last, and 1 between them.
+        """
+        found = np.zeros_like(ranks)
+        for place, size, unit in zip(self.places(ranks), self.sizes, (1, 3, 9), strict=True):
+            found = found + unit * ((place > 0) * 1 + ((place > 0) & (place == size - 1)))
+        return found
+
     def __str__(self) -> str:
         """Return the scale in words."""
         grid = [str(size) for size in self.sizes]
@@ -88,7 +98,15 @@ def common_order(scales: Iterator[Scale] | tuple[Scale, ...], dimensions: int) -
 RANK, PEER, ZEROS, BITS, NEIGHBOURS = "rank", "peer", "zeros", "bits", "neighbours"
 """The rank, its partner, its trailing zero bits, its bits, and its neighbours on the grid."""
 
+CHILDREN, ODD, FIRST, LAST = "children", "(rank % 2)", "(rank == 0)", "(rank == p - 1)"
+"""The children in a binomial tree, and 1 for odd ranks, for the first rank and for the last."""
+
 PLACES = (RANK, *AXES)
+ROUNDS, PARTNERS, ENDS = (CHILDREN, BITS, NEIGHBOURS), (CHILDREN, ZEROS, BITS), (FIRST, LAST)
+"""Features that rounds, partners and sizes depend on, besides the place."""
+
+CALLS = {ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours", CHILDREN: "children"}
+"""Functions of programs in C that return features."""
 
 
 def places(scale: Scale, ranks: Int64Array) -> dict[str, Int64Array]:
@@ -125,4 +143,8 @@ def features(
     found |= places(scale, ranks)
     found[ZEROS], found[BITS] = zeros(scale, ranks), bits(ranks)
     found[NEIGHBOURS] = neighbours(scale, ranks)
+    last = scale.processes - 1
+    found[CHILDREN] = np.minimum(found[ZEROS], bits(last - ranks))
+    found[ODD], found[FIRST] = ranks % 2, (ranks == 0).astype(np.int64)
+    found[LAST] = (ranks == last).astype(np.int64)
     return found

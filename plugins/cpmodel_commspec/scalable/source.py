@@ -24,19 +24,19 @@ from cpmodel_commspec.generators.c_program import (
 )
 from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
+from cpmodel_commspec.scalable.blocks import Block, Rule
 from cpmodel_commspec.scalable.conditions import Condition
 from cpmodel_commspec.scalable.forms import Form, Relation
+from cpmodel_commspec.scalable.numbers import Number, grouped_text
 from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
-from cpmodel_commspec.scalable.scales import AXES, BITS, NEIGHBOURS, PEER, RANK, ZEROS, Order
+from cpmodel_commspec.scalable.scales import AXES, CALLS, PEER, RANK, Order, Scale, even
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
     Group,
     Loop,
     Node,
-    Number,
     ScalableSpecification,
     Step,
-    grouped_text,
 )
 from cpmodel_commspec.scalable.text import is_world, summary
 from cpmodel_commspec.scalable.times import ENDING, Key, Times
@@ -49,8 +49,6 @@ NAMES = {
 }  # fmt: skip
 """Variables of the program for places and sizes."""
 
-_CALLS = {ZEROS: "zero_bits", BITS: "bits", NEIGHBOURS: "neighbours"}
-
 
 class Formulas:
     """Writer of formulas; `functions` notes the functions that they call."""
@@ -61,20 +59,20 @@ class Formulas:
     def quantity(self, told: Quantity, line: int) -> str:
         """Return a formula of the number of processes and the grid."""
         is_plain = all(term.denominator == 1 and min(term.basis.powers) >= 0 for term in told.terms)
-        if is_plain and not told.is_quotient:
+        if is_plain:
             return self._sum(told.terms, 1, (0, 0, 0), line)
         below = lcm(*(term.denominator for term in told.terms))
         most = [max(-min(0, term.basis.powers[k]) for term in told.terms) for k in range(3)]
         powers = (most[0], most[1], most[2])
         above = self._sum(told.terms, below, powers, line)
         under = self._product(below, powers)
-        if told.is_quotient:
-            return f"({above}) / ({self._product(below * told.unit, powers)}) * {told.unit}"
         self._functions.use("whole")
-        return f"whole({above}, {under}, {told.unit}, {line})"
+        return f"whole({above}, {under}, {told.unit if told.is_rounding else 0}, {line})"
 
     def number(self, told: Number, line: int, features: Mapping[str, str] | None = None) -> str:
         """Return a number; `features` are formulas of features that have no variable."""
+        if told.block is not None:
+            return self._block(told.block, line, features or {})
         text = self.quantity(told.base, line)
         for name, factor in told.factors.items():
             feature = self.feature(name, features or {})
@@ -89,13 +87,19 @@ class Formulas:
         self._functions.use("turn")
         return f"turn({text}, {self.quantity(told.modulus, line)})"
 
+    def _block(self, told: Block, line: int, features: Mapping[str, str]) -> str:
+        if told.rule is Rule.UP:
+            self._functions.use("block_up")
+        place = self.feature(told.place, features) if told.place else ""
+        return told.text(grouped_text(self.quantity(told.unit, line)), place)
+
     def feature(self, name: str, features: Mapping[str, str]) -> str:
         """Return the formula of a feature."""
         if name in features:
             return features[name]
-        if name in _CALLS:
-            self._functions.use(_CALLS[name])
-            return f"{_CALLS[name]}()"
+        if name in CALLS:
+            self._functions.use(CALLS[name])
+            return f"{CALLS[name]}()"
         return NAMES.get(name, name)
 
     def condition(self, told: Condition, peer: str = "") -> str:
@@ -161,7 +165,7 @@ class Formulas:
 
     def _logarithm(self, basis: Basis, line: int) -> str:
         self._functions.use("logarithm")
-        return f"logarithm({self._product(1, basis.powers)}, {line})"
+        return f"logarithm({self._product(1, basis.powers)}, {basis.rounding}, {line})"
 
     def _product(self, factor: int, powers: tuple[int, int, int]) -> str:
         names = _powers(powers, self._dimensions)
@@ -173,9 +177,9 @@ class Formulas:
 def _powers(powers: tuple[int, int, int], dimensions: int) -> list[str]:
     """Return the factors of a product of powers; equal powers of all sizes are those of p."""
     own = powers[:dimensions]
-    if len(set(own)) == 1:
-        return ["p"] * own[0]
-    return [axis for axis, power in zip(AXES, own, strict=False) for _ in range(power)]
+    common = min(own)
+    rest = [axis for axis, n in zip(AXES, own, strict=False) for _ in range(n - common)]
+    return ["p"] * common + rest
 
 
 def _times(factor: int, product: str) -> str:
@@ -233,14 +237,14 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
     )
     tables: list[str] = []
     if times is not None:
-        body += f"{_STEP}compute(END, predicted[{times.keys.index(Key(ENDING))}]);\n"
+        body += f"{_STEP}compute(END, predicted[{writer.row(ENDING, None)}]);\n"
         calls = (
             (line, told.shapes[node.shape], 0.0)
             for line, (node, _) in enumerate(walk(told.body), 1)
             if isinstance(node, Step)
         )
         tables = [
-            predicted_times(times, functions.text("predicted_times")),
+            predicted_times(times, _doublings(told), functions.text("predicted_times")),
             timers(functions, calls, told.lines + 1, 0.0),
         ]
         communicators.append("predict();")
@@ -264,6 +268,7 @@ class _Writer:
         self, told: ScalableSpecification, functions: CFunctions, times: Times | None
     ) -> None:
         self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
+        self._classes = {} if times is None else times.groups
         self._told, self._functions = told, functions
         self._formulas = Formulas(functions, told.dimensions)
         self._lines = {id(node): line for line, (node, _) in enumerate(walk(told.body), 1)}
@@ -291,13 +296,27 @@ class _Writer:
     def _timed(self, call: str, line: int, depth: int) -> str:
         """Return a call with the computation before it."""
         if Key(line) in self._rows:
-            row = str(self._rows[Key(line)])
+            row = self.row(line, None)
         elif Key(line, True) in self._rows:
-            first, usual = self._rows[Key(line, True)], self._rows[Key(line, False)]
-            row = f"{variable(depth - 2)} == 0 ? {first} : {usual}"
+            first, usual = (self.row(line, is_first) for is_first in (True, False))
+            row = f"{variable(depth - 2)} == 0 ? {grouped_text(first)} : {grouped_text(usual)}"
         else:
             return call
         return timed(line, f"predicted[{row}]", call)
+
+    def row(self, line: int, is_first: bool | None) -> str:
+        """Return the row of predicted times of a line, by the class of the rank."""
+        masks: dict[int, int] = {}
+        for position, group in self._classes[line].items():
+            masks[group] = masks.get(group, 0) | 1 << position
+        # Positions of no trace are in the largest class.
+        *others, usual = sorted(masks, key=lambda group: masks[group].bit_count())
+        text = str(self._rows[Key(line, is_first, usual)])
+        for group in reversed(others):
+            self._functions.use("is_at")
+            own = self._rows[Key(line, is_first, group)]
+            text = f"is_at({masks[group]:#x}) ? {own} : {text}"
+        return text
 
     def _guard(self, node: Node, line: int) -> str:
         peer = ""
@@ -322,16 +341,18 @@ class _Writer:
             )
         if shape.kind is Kind.HANDLE:
             return self._handle(step, shape, line)
-        peers, known = {}, {}
+        peers: dict[str, str] = {}
+        known: dict[str, dict[str, str]] = {}
         for field, form in step.forms.items():
             if form.relation is Relation.ANY:
                 continue
             peers[field] = self._formulas.partner(
                 form, self._formulas.number(step.numbers[field], line), line
             )
-            known[PEER] = peers[field]
+            known[field] = {PEER: peers[field]}
+        end_of = {field: end.peer for end in shape.ends for field in end[1:]}
         numbers = {
-            field: self._formulas.number(number, line, known)
+            field: self._formulas.number(number, line, known.get(end_of.get(field, "")))
             for field, number in step.numbers.items()
             if field not in step.forms
         }
@@ -371,20 +392,20 @@ class _Writer:
     def _checks(self, node: Node, around: tuple[Loop, ...]) -> Iterator[str]:
         line = self._lines[id(node)]
         numbers = [node.rounds] if isinstance(node, Loop) else list(node.numbers.values())
-        if isinstance(node, Step) and any(
-            x.relation is Relation.TRANSPOSED for x in node.forms.values()
-        ):
+        if isinstance(node, Step) and Form(Relation.TRANSPOSED) in node.forms.values():
             yield f"if (x % y)\n        refuse({line}, TRANSPOSED);"
         for number in numbers:
             for quantity in number.quantities():
                 text = self._formulas.quantity(quantity, line)
-                if "logarithm(" in text or ("whole(" in text and not quantity.unit):
+                if "logarithm(" in text or ("whole(" in text and not quantity.is_rounding):
                     yield f"(void)({text});"
+            # Rounds of loops and partners are not known here, and their first ones stand for them.
+            first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
             for other in number.others:
-                one = self._formulas.quantity(number.base, line)
-                yield self._functions.call(
-                    "same", one, self._formulas.quantity(other, line), str(line)
-                )
+                if set(other.features) == set(number.features):
+                    one, another = (self._formulas.number(x, line, first) for x in (number, other))
+                    call = self._functions.call("same", one, another, str(line))
+                    yield self._guard(node, line) + call
         for alternative in node.condition.others:
             yield from self._same(node.condition, alternative, line)
         if isinstance(node, Step):
@@ -408,6 +429,12 @@ class _Writer:
             number = step.numbers.get(field)
             if number is None:
                 continue
+            if number.block is not None:
+                size = " * ".join(number.block.axes)
+                last = {**last, number.block.place: f"{size} - 1"}
+                if number.block.rule is not Rule.LAST:
+                    block = msgspec.structs.replace(number.block, rule=Rule.CEILING, place="")
+                    number = msgspec.structs.replace(number, block=block)
             for told in {str(x): x for x in (number, _least(number))}.values():
                 text = self._formulas.number(told, line, last)
                 yield self._functions.call("need", text, times, str(line))
@@ -448,11 +475,17 @@ def _least(number: Number) -> Number:
     return msgspec.structs.replace(number, factors={}, modulus=None)
 
 
-def predicted_times(times: Times, text: str) -> str:
-    """Return the part of a program with the predicted seconds of each line."""
-    found = times.values([2.0**k for k in range(1 + _DOUBLINGS)]).tolist()
+def predicted_times(times: Times, scales: Sequence[Scale], text: str) -> str:
+    """Return the part of a program with the predicted seconds of each line at scales."""
+    found = times.values(scales).tolist()
     rows = packed(item for row in found for item in braced(f"{x:.4g}" for x in row))
     return filled(text, {"points": str(1 + _DOUBLINGS), "rows": rows})
+
+
+def _doublings(told: ScalableSpecification) -> list[Scale]:
+    """Return the scales of 1, 2, 4, 8, ... processes."""
+    order = told.order or Order.DOWN
+    return [even(2**k, told.dimensions, order) for k in range(1 + _DOUBLINGS)]
 
 
 def _heading(told: ScalableSpecification) -> str:

@@ -16,7 +16,7 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
 from cpmodel_commspec.compression.merging import statements
 from cpmodel_commspec.compression.specify import Tags, choose_tags
-from cpmodel_commspec.expressions import is_series
+from cpmodel_commspec.expressions import is_even, is_series
 from cpmodel_commspec.operations import Communicator, End, Recorded, Shape, Traced
 
 _FEWEST = 3
@@ -208,7 +208,34 @@ def tabulated(joint: Joint) -> tuple[list[Table], list[Statement]]:
         tables.append(
             Table(len(lengths[k]), begins, ranks[k], shapes[k], numbers[inverse.ravel()], values[k])
         )
-    return tables, [Statement(*row) for row in known.tolist()]
+    return tables, _without_roots([Statement(*row) for row in known.tolist()], joint, tables)
+
+
+def _without_roots(
+    statements: list[Statement], joint: Joint, tables: Sequence[Table]
+) -> list[Statement]:
+    """Make messages with one rank after the other, of ranks among others, a statement."""
+    for number, statement in enumerate(tuple(statements)):
+        shape = joint.shapes[statement.shape]
+        if not shape.ends or shape.is_any:
+            continue
+        messages = Messages(tables, number, shape.ends[0])
+        many = []
+        for ranks, peers in messages.in_order:
+            pairs = np.unique(np.stack([ranks, peers]), axis=1)[0]
+            many.append(np.bincount(pairs, minlength=int(ranks.max(initial=0)) + 1)[ranks] > 1)
+        own = [
+            np.split(peers[is_many], np.flatnonzero(np.diff(ranks[is_many])) + 1)
+            for (ranks, peers), is_many in zip(messages.in_order, many, strict=True)
+            if is_many.any()
+        ]
+        is_mixed = any(x.any() and not x.all() for x in many)
+        if is_mixed and all(map(is_even, own)) and any(map(is_series, own)):
+            for table, rows, is_many in zip(tables, messages.rows, many, strict=True):
+                table.statements[rows[is_many]] = len(statements)
+                table.__dict__.pop("rows", None)
+            statements.append(statement)
+    return statements
 
 
 def _tags(
@@ -219,7 +246,8 @@ def _tags(
     pairs = []
     for k, rows in enumerate(here):
         own, begin = np.unique(ranks[k][rows], return_index=True)
-        for rank, part in zip(own.tolist(), np.split(rows, begin[1:]), strict=True):
+        # Without rows, there is one part of nobody.
+        for rank, part in zip(own.tolist(), np.split(rows, begin[1:]), strict=False):
             pairs.append((rank, values[k][part, tag], values[k][part, peer]))
     return choose_tags(pairs) if pairs else Tags.ZERO
 
@@ -258,9 +286,9 @@ class Messages:
         ----------
         numbers : of each trace, [n]
         """
-        parts = []
-        for (ranks, _), found in zip(self.in_order, numbers, strict=True):
-            if len(ranks):
-                begins = np.flatnonzero(np.diff(ranks)) + 1
-                parts += np.split(found, begins)
-        return bool(parts) and is_series(parts)
+        of_traces = [
+            np.split(found, np.flatnonzero(np.diff(ranks)) + 1)
+            for (ranks, _), found in zip(self.in_order, numbers, strict=True)
+            if len(ranks)
+        ]
+        return all(map(is_even, of_traces)) and any(map(is_series, of_traces))

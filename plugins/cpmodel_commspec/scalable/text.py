@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+import numpy as np
+from msgspec.structs import replace
 from rich.text import Text
 
+from callpath_modeler.arrays import Int64Array
+from callpath_modeler.diagnostics import Finding
 from callpath_modeler.printable import printable
 from callpath_modeler.report.layout import wrap
 from callpath_modeler.units import counted, interval, quantity
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import Shape
-from cpmodel_commspec.scalable.conditions import Condition
+from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.expansion import TEXT_NAMES
 from cpmodel_commspec.scalable.extrapolation import Extrapolated
 from cpmodel_commspec.scalable.forms import Relation, form_text
@@ -24,12 +28,16 @@ from cpmodel_commspec.scalable.specification import (
     ScalableSpecification,
     Step,
 )
+from cpmodel_commspec.scalable.times import Key
 from cpmodel_commspec.specification import walk
 from cpmodel_commspec.text import action_text, functions_text, usual
 
 _STEP = "  "
 _SHARE = 0.05
 """Share of the longest computation, below which a line is not told."""
+
+_GROWS = 1.2
+"""Growth of the computation of one rank that is told."""
 
 _LEAST = 1e-6
 """Seconds, below which a line is not told."""
@@ -52,7 +60,7 @@ def summary(told: ScalableSpecification) -> Iterator[str]:
     name = told.program.rpartition("/")[2] or "communication"
     traces = ", ".join(str(scale.processes) for scale in told.scales)
     lines = counted(told.lines, "line")
-    yield f"{name}: {lines} for any number of processes, exact for p = {traces}"
+    yield f"{name}: {lines} that fit any number of processes, exact for p = {traces}"
     if told.dimensions > 1:
         grids = ", ".join(
             f"({', '.join(map(str, x.sizes[: told.dimensions]))})" for x in told.scales
@@ -106,20 +114,60 @@ def bands_text(extrapolated: Extrapolated, scale: Scale) -> Iterator[str]:
     told = extrapolated.told
     bands = extrapolated.times.bands(scale).values()
     most = max(band.value for band in bands)
-    lines = dict(enumerate((node for node, _ in walk(told.body)), 1))
     for band in bands:
-        if band.value < max(_SHARE * most, _LEAST):
+        ranks = _ranks(extrapolated, band.key, scale)
+        if band.value < max(_SHARE * most, _LEAST) or not len(ranks):
             continue
         value = quantity(band.value, "s")
         about = f" ({interval(band.low, band.high, 's')})" if isfinite(band.high) else ""
-        node = lines.get(band.key.line)
-        if isinstance(node, Step):
-            call = told.shapes[node.shape].call or told.shapes[node.shape].name
-            where = f"before line {band.key.line} ({printable(call)})"
-        else:
-            where = "after the last line"
+        where = _where(told, band.key) + _who(ranks, scale)
         which = {None: "", True: ", first round", False: ", further rounds"}[band.key.is_first]
         yield f"{scale}: computes {value}{about} {where}{which}: {band.formula}"
+
+
+def _line(told: ScalableSpecification, key: Key) -> Step | None:
+    node = [node for node, _ in walk(told.body)][key.line - 1] if key.line else None
+    return node if isinstance(node, Step) else None
+
+
+def _where(told: ScalableSpecification, key: Key) -> str:
+    step = _line(told, key)
+    if step is None:
+        return "after the last line"
+    call = told.shapes[step.shape].call or told.shapes[step.shape].name
+    return f"before line {key.line} ({printable(call)})"
+
+
+def _ranks(extrapolated: Extrapolated, key: Key, scale: Scale) -> Int64Array:
+    """Return the ranks of a class of a line."""
+    assert extrapolated.times is not None
+    ranks, step = np.arange(scale.processes), _line(extrapolated.told, key)
+    if step is not None:
+        forms = tuple(step.forms.values())
+        ranks = ranks[step.condition.holds(scale, known_places(scale, ranks, forms))]
+    found: Int64Array = ranks[extrapolated.times.classes(key.line, scale, ranks) == key.group]
+    return found
+
+
+def _who(ranks: Int64Array, scale: Scale) -> str:
+    if len(ranks) == scale.processes:
+        return ""
+    return f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks"
+
+
+def growing(extrapolated: Extrapolated, scale: Scale) -> Iterator[Finding]:
+    """Yield the computation of single ranks that grows with the number of processes."""
+    if extrapolated.times is None:
+        return
+    last = extrapolated.told.scales[-1]
+    before = extrapolated.times.bands(last)
+    for key, band in extrapolated.times.bands(scale).items():
+        ranks = _ranks(extrapolated, key, scale)
+        if len(ranks) == 1 and band.value > max(_GROWS * before[key].value, _LEAST):
+            where = _where(extrapolated.told, key)
+            now, then = (quantity(x.value, "s") for x in (band, before[key]))
+            what = f"rank {ranks[0]} computes {now} {where}, and {then} at {last}"
+            yield Finding("CPM159", str(scale), what)
 
 
 def words(condition: Condition) -> str:
@@ -135,7 +183,8 @@ def _body(
         who = f"{condition}: " if condition else "all: " * (not depth)
         if isinstance(node, Loop):
             name = variable(depth)
-            rounds = f"for {name} = 0 to {_minus_one(str(node.rounds))}"
+            last = replace(node.rounds, base=node.rounds.base.plus(-1))
+            rounds = f"for {name} = 0 to {last}"
             yield depth, who + (rounds if node.is_counted(name) else f"repeat {node.rounds} times")
             yield from _body(told, node.body, depth + 1)
             continue
@@ -143,10 +192,6 @@ def _body(
         place = f", in {functions_text(shape)}" if shape.functions else ""
         call = f" ({printable(shape.call)})" if shape.call and not usual(shape) else ""
         yield depth, f"{who}{_action(told, node, shape)}{call}{place}"
-
-
-def _minus_one(text: str) -> str:
-    return str(int(text) - 1) if text.isdigit() else f"{text} - 1"
 
 
 def _action(told: ScalableSpecification, step: Step, shape: Shape) -> str:

@@ -60,11 +60,9 @@ class Tokens:
 
     @property
     def families(self) -> frozenset[int]:
-        """The tokens whose partners are at powers of two."""
-        powers = (
-            (k, form.relation in POWERS) for k, x in enumerate(self.meanings) for form in x.forms
-        )
-        return frozenset(k for k, is_power in powers if is_power)
+        """The tokens whose partners are series, as those at powers of two."""
+        meanings = enumerate(self.meanings)
+        return frozenset(k for k, x in meanings if x.is_free and None in x.constants)
 
 
 def tokens(
@@ -194,12 +192,9 @@ def _occurrence(ranks: Int64Array, peers: Int64Array) -> Int64Array:
 
 
 def _meaning(
-    shape: int,
-    coded: Sequence[_Coded],
-    codes: Sequence[int],
-    ends: Sequence[Messages],
+    shape: int, coded: Sequence[_Coded], codes: Sequence[int], ends: Sequence[Messages],
     scales: Sequence[Scale],
-) -> Meaning:
+) -> Meaning:  # fmt: skip
     forms, constants = [], list[int | None]()
     for one, code, messages in zip(coded, codes, ends, strict=False):
         relation = one.told.relation
@@ -211,4 +206,5 @@ def _meaning(
             forms.append(Form(relation))
             constants.append(None if one.told.is_valued else code)
     is_free = any(form.relation in POWERS or form.relation is Relation.ANY for form in forms)
+    is_free |= any(one.told.is_series for one in coded)
     return Meaning(shape, tuple(forms), tuple(constants), is_free)

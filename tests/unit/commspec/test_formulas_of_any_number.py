@@ -7,7 +7,7 @@ import pytest
 
 from callpath_modeler.errors import DataError
 from cells import cells
-from communication import recorded, traced
+from communication import WORLD, recorded, traced
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.operations import Traced
 from cpmodel_commspec.scalable.building import UnexplainedError
@@ -15,10 +15,11 @@ from cpmodel_commspec.scalable.conditions import Part
 from cpmodel_commspec.scalable.conditions import find as find_condition
 from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.extrapolation import extrapolate
+from cpmodel_commspec.scalable.numbers import Sample, find
 from cpmodel_commspec.scalable.quantities import Unfit, fit
-from cpmodel_commspec.scalable.scales import Order, Scale, even
+from cpmodel_commspec.scalable.scales import Order, Scale, even, features
 from cpmodel_commspec.scalable.times import ENDING, Key
-from patterns import stencil3
+from patterns import stencil2, stencil3
 from trace_writer import Comm
 
 LINE = [Scale(p) for p in (4, 8, 16)]
@@ -33,7 +34,11 @@ def texts(scales, values, dimensions, **options):
     ("scales", "values", "text"),
     [
         (LINE, (7, 7, 7), "7"),
-        (LINE, (3, 7, 15), "-1 + p"),
+        (LINE, (3, 7, 15), "p - 1"),
+        ([*LINE, Scale(32)], (12, 18, 42, 138), "10 + (p * p) / 8"),
+        ([*LINE, Scale(12)], (2, 3, 4, 4), "ceil(log2(p))"),
+        ([*LINE, Scale(12)], (2, 3, 4, 3), "floor(log2(p))"),
+        ([*GRID, Scale(4, 8)], (221184, 110592, 27648, 13824), "1769472 / (p * x)"),
         (LINE, (2, 3, 4), "log2(p)"),
         (LINE, (2**18, 2**16, 2**14), "4194304 / (p * p)"),
         (LINE, (2, 4, 8), "p / 2"),
@@ -50,6 +55,11 @@ def test_numbers_that_the_largest_trace_refutes_have_no_formula():
     assert fit(LINE, (100, 37, 1000), 1) == []
     # Two terms fit the first two traces, and the third one is a test of them.
     assert fit(LINE, (3, 7, 16), 1) == []
+    # A difference of two growths fits these traces, and is below zero at p = 64.
+    grids = [*GRID, Scale(8, 4)]
+    assert (
+        fit(grids, [1327104 // x.processes - 110592 // x.y for x in grids], 2, is_size=True) == []
+    )
 
 
 def test_a_logarithm_and_a_quotient_have_values_where_these_are_whole():
@@ -62,21 +72,66 @@ def test_a_logarithm_and_a_quotient_have_values_where_these_are_whole():
         half.value(Scale(9))
 
 
-def test_sizes_are_rounded_down_to_whole_elements():
+def test_sizes_are_rounded_down_to_whole_elements_of_given_bytes():
     [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True)
+    with pytest.raises(Unfit, match="no trace tells how it is rounded"):
+        size.value(Scale(3, 3))
+    [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True, unit=8)
     assert [size.value(Scale(x, 3)) for x in (3, 5, 8)] == [1360, 816, 512]
     assert [size.is_rounded(Scale(x, 3)) for x in (3, 5, 8)] == [True, True, False]
     # Whole numbers are not rounded, whatever sizes the traces had.
-    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True)
+    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True, unit=8)
     assert size.value(Scale(32)) == 3500
 
 
 def test_traces_with_quotients_of_elements_decide_how_sizes_are_rounded():
     scales = [Scale(p) for p in (4, 9, 12, 16)]
     values = [512 // scale.x * 8 for scale in scales]
-    [size] = fit(scales, values, 1, is_size=True)
-    assert str(size) == "512 / p * 8"
-    assert [size.value(Scale(p)) for p in (5, 7, 11)] == [512 // p * 8 for p in (5, 7, 11)]
+    samples = [
+        Sample(scale, np.full(2, value), {}) for scale, value in zip(scales, values, strict=True)
+    ]
+    size = find(samples, 1, (), is_size=True)
+    assert str(size) == "8 * (512 / p)"
+    for p in (5, 7, 11):
+        assert size.values(Scale(p), {}, 1).tolist() == [512 // p * 8]
+    # Elements of another size that fit as well are known.
+    assert str(size.others[0]) == "16 * (256 / p)"
+
+
+@cells(
+    ("share", "text"),
+    [
+        (lambda n, p, r: n // p + (r < n % p), "8 * (1000 / p + (rank < 1000 % p))"),
+        (
+            lambda n, p, r: (r + 1) * n // p - r * n // p,
+            "8 * ((rank + 1) * 1000 / p - rank * 1000 / p)",
+        ),
+        (
+            lambda n, p, r: n // p + (r == p - 1) * (n % p),
+            "8 * (1000 / p + (rank == p - 1) * (1000 % p))",
+        ),
+        (
+            lambda n, p, r: np.clip(n - r * -(-n // p), 0, -(-n // p)),
+            "8 * (block_up(1000, p, rank))",
+        ),
+    ],
+)
+def test_uneven_blocks_are_found(share, text):
+    samples = [
+        Sample(Scale(p), 8 * share(1000, p, np.arange(p)), features(Scale(p), np.arange(p), ()))
+        for p in (4, 8, 16, 32)
+    ]
+    found = find(samples, 1, ("rank",), is_size=True)
+    assert str(found) == text
+    at_12 = found.values(Scale(12), features(Scale(12), np.arange(12), ()), 12)
+    assert at_12.tolist() == (8 * share(1000, 12, np.arange(12))).tolist()
+
+
+def test_quotients_by_several_sizes_are_not_rounded():
+    [size] = fit(GRID, (65536 // 4, 65536 // 8, 65536 // 16), 2, is_size=True, unit=8)
+    assert size.value(Scale(8, 8)) == 1024
+    with pytest.raises(Unfit, match="no trace tells how it is rounded"):
+        size.value(Scale(3, 4))
 
 
 def test_equally_simple_formulas_are_all_returned():
@@ -187,6 +242,50 @@ def test_computation_follows_a_performance_model(tmp_path):
     assert [*differences(there, there)] == []
     for one in there.ranks:
         assert one.computing.sum() == pytest.approx(2 * first + 6 * further, rel=0.05)
+
+
+def computation_at(folder, program, processes, traces=(4, 8, 16)):
+    """Return the seconds that each rank computes at another scale."""
+    found = extrapolate([recorded(traced(folder / str(p), p, program)) for p in traces])
+    there = expanded(found.told, scale_at(found.told, processes), found.times)
+    return np.array([one.computing.sum() + one.last for one in there.ranks])
+
+
+def test_time_before_the_first_message_of_a_step_counts_once_on_ranks_at_borders(tmp_path):
+    def program(rank):
+        # Ranks at the border leave out the first calls of the others.
+        rank._now += int(1e9 * 0.064 / rank.ranks)
+        stencil2(rank)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found == pytest.approx(np.full(64, 0.001), rel=0.03)
+
+
+def test_serial_work_of_one_rank_grows_with_the_processes(tmp_path):
+    def program(rank):
+        p, is_root = rank.ranks, rank.rank == 0
+        for _ in range(5):
+            rank.collective("allreduce", 8 * p, 8 * p)
+            rank._now += int(5e3 * p) * is_root
+            rank.collective("bcast", 8 * p * is_root, 8, root=0)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found[0] == pytest.approx(5 * 320e-6, rel=0.02)
+    assert (found[1:] < 1e-6).all()
+
+
+def test_a_loop_of_more_rounds_shares_the_work_of_all(tmp_path):
+    def program(rank):
+        p, rounds = rank.ranks, rank.ranks.bit_length() - 1
+        for _ in range(3):
+            for k in range(rounds):
+                rank._now += int(1e9 * 0.048 / p / rounds)
+                sent = ("mpi_send", rank.rank ^ 1 << k, WORLD, 0, 8)
+                rank.call("MPI_Sendrecv", sent, ("mpi_recv", rank.rank ^ 1 << k, WORLD, 0, 8))
+            rank.collective("barrier", 0, 0)
+
+    found = computation_at(tmp_path, program, 64)
+    assert found == pytest.approx(np.full(64, 3 * 0.048 / 64), rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])

@@ -218,6 +218,8 @@ def waits(rank):
         requests = [rank.ireceive(me ^ 1, 40, tag=1), rank.isend(me ^ 1, 40, tag=1)]
         for done in [requests] if several else [[request] for request in requests[::-1]]:
             rank.wait(*done, call=call)
+            # Waits in any order that follow each other are one.
+            rank.collective("barrier", 0, 0)
     rank.wait()
     for call in ("MPI_Sendrecv", "MPI_Sendrecv_replace"):
         sent = [("mpi_send", me + 1, WORLD, 5, 24)] if me + 1 < n else []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from communication import WORLD, recorded
+from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.operations import Awaited, Half, Kind, Mode
 from cpmodel_commspec.recording.recorder import record
 from cpmodel_otf2.highlevel import HighLevelArchive
@@ -57,8 +59,33 @@ def test_some_of_many_are_told_by_their_places(recording):
         rank.wait(requests[0], call="MPI_Testany")
 
     waits = [shape for shape in shapes_of(recording(2, program)) if shape.kind is Kind.WAIT]
-    assert [wait.awaited for wait in waits] == [Awaited.CHOSEN] * 3
-    assert [wait.places for wait in waits] == [(1, 3), (1,), (0,)]
+    assert [wait.awaited for wait in waits] == [Awaited.CHOSEN, Awaited.CHOSEN, Awaited.SENDS]
+    assert [wait.places for wait in waits] == [(1, 3), (1,), ()]
+
+
+@pytest.mark.parametrize("call", ["MPI_Waitany", "MPI_Testsome", "MPI_Test"])
+def test_waits_in_any_order_are_one_wait(recording, call):
+    def program(rank):
+        for _ in range(3):
+            requests = [rank.ireceive(1 - rank.rank, 1, tag=k) for k in range(3)]
+            requests += [rank.isend(1 - rank.rank, 1, tag=k) for k in range(3)]
+            # The order is accidental, and so is the number that one call completes.
+            taken = requests[:3] if rank.rank else requests[2::-1]
+            several = 1 + (call in {"MPI_Waitsome", "MPI_Testsome"} and rank.rank)
+            for k in range(0, 3, several):
+                rank.wait(*taken[k : k + several], call=call, ticks=7)
+            rank.wait(*requests[3:])
+
+    found = recording(2, program)
+    assert [shape.awaited for shape in shapes_of(found) if shape.call == call] == (
+        [Awaited.RECEIVES] * 3
+    )
+    assert specify(found).lines == 9
+    [first, second] = found.ranks
+    assert (first.shapes == second.shapes).all()
+    # The time in the calls is the sum of theirs.
+    number = next(k for k, shape in enumerate(found.shapes) if shape.call == call)
+    assert first.calling[first.shapes == number].min() >= 3 * 7e-9
 
 
 def test_a_wait_for_nothing_is_for_what_the_others_there_are_for(recording):

@@ -22,6 +22,9 @@ SIZES = {
     "stencil3": (8, 12),
     "torus3": (8, 12),
     "butterfly": (2, 16),
+    "transposes": (9, 16),
+    "broadcast_tree": (8, 16),
+    "odd_even": (6, 8),
     "tree": (8, 16),
     "dissemination": (4, 16),
 }
