@@ -38,6 +38,7 @@ from callpath_modeler.report.history_text import (
     change_levels,
     efficiency_rows,
     efficiency_title,
+    group_name,
     headline,
     name_of,
 )
@@ -259,11 +260,17 @@ def proposals(
     ----------
     commits : commits of the program, the oldest first; None = only those with records
     """
-    return tuple(_proposal(history, each, commits) for each in history.regressions)
+    single = [(each, name_of(history, each)) for each in history.regressions]
+    groups = [
+        (min(each.parts, key=lambda part: part.leading.latest - part.leading.earliest), each)
+        for each in history.worse_groups
+    ]
+    several = [(part, group_name(history, each)) for part, each in groups]
+    return tuple(_proposal(history, *each, commits) for each in (*single, *several))
 
 
 def _proposal(
-    history: CommitHistory, change: HistoryChange, commits: Sequence[str] | None
+    history: CommitHistory, change: HistoryChange, name: str, commits: Sequence[str] | None
 ) -> BisectionProposal:
     names = [each.commit for each in history.records]
     alarm = change.leading
@@ -283,9 +290,7 @@ def _proposal(
     before = levels[max(0, alarm.earliest - history.rule.memory) : alarm.earliest]
     runs = deciding_runs(before, levels[alarm.latest :], _repetitions(history), _costs(history))
     at = {} if runs is None else {history.newest.parameter: float(history.scales[runs.scale])}
-    return BisectionProposal(
-        name_of(history, change), good, bad, number, commit, is_measured, at, runs
-    )
+    return BisectionProposal(name, good, bad, number, commit, is_measured, at, runs)
 
 
 def _between(commits: Sequence[str] | None, good: str, bad: str) -> list[str]:
