@@ -71,8 +71,8 @@ class Regressions:
     clipped : the same, clipped
     first : [4, n, T + 1] of each record: clipped value, its innovation, that of the value, and that
         of the value after clipped ones; NaN = missing
-    sums : [4, n, T + 1] number of earlier records, sums of innovations of clipped values and of all,
-        and of squared errors
+    sums : [4, n, T + 1] number of earlier records, sums of innovations of clipped values and of
+        all, and of squared errors
     """
 
     scatter: DayScatter
@@ -95,7 +95,7 @@ class Regressions:
         smooth, rough = clipped - rho * clipped_before, values - rho * before
         steps = values - rho * clipped_before
         sums = np.zeros((4, len(values), values.shape[1] + 1))
-        for column, each in zip(sums, (1.0, smooth, rough, errors), strict=True):
+        for column, each in zip(sums, (np.ones(values.shape), smooth, rough, errors), strict=True):
             np.cumsum(np.where(there, each, 0.0), axis=1, out=column[:, 1:])
         first = np.full(sums.shape, np.nan)
         for column, each in zip(first, (clipped, smooth, rough, steps), strict=True):
@@ -202,7 +202,7 @@ class Regressions:
         counted = number * float(divergence.max()) - np.log(number)
         total = np.clip(off, -CLIPPED, CLIPPED).sum() / np.sqrt(number)
         parts = (np.array([total]), np.array([self.scatter.dof[row]]), np.array([float(number)]))
-        return max(counted, float(log_factors(*parts)[0])) - np.log(2.0)
+        return float(max(counted, float(log_factors(*parts)[0])) - np.log(2.0))
 
 
 def _earlier(values: FloatArray, there: BoolArray) -> FloatArray:
@@ -373,7 +373,7 @@ class Replayed:
 
 
 Series = Callable[[int, slice], tuple[FloatArray, FloatArray]]
-"""Values and squared errors of some records of series, as a number of first records weigh scales."""
+"""Values and squared errors of some records of series; the first records tell the weights."""
 
 
 def replay(
@@ -466,7 +466,7 @@ class _Replay:
         self._rule = rule
         self._paths = paths
         self._start = np.zeros(len(weights), np.intp)
-        self._segment = np.zeros((len(weights), records + 1), np.int32)
+        self._segment = np.zeros((len(weights), records + 1), np.intp)
         self._alarms_of_row = np.zeros(len(weights))
         with np.errstate(divide="ignore"):
             self._log_weight = np.log(weights)
@@ -563,7 +563,7 @@ class _Replay:
                     epoch.scatter.take(row),
                     frozenset(moved),
                     unsure,
-                )  # fmt: skip
+                )
             )
             self._restart(np.array([row]), latest_of_row)
             self._alarms_of_row[row] += 1
@@ -631,7 +631,7 @@ class _Replay:
         self._about_levels(epoch, self._records)
         found = self._evidence(epoch, self._records + 1, self._rule.persistence)
         is_new = found.changes[np.argmax(found.log_probability, axis=1)] == self._records - 1
-        return (found.evidence >= 0.0) & is_new
+        return np.asarray((found.evidence >= 0.0) & is_new)
 
     def _needed(self) -> FloatArray:
         """Return the logarithm of the least evidence that is an alarm, [n]."""
@@ -660,10 +660,8 @@ class _Replay:
         first = max(found.start + 2, found.raised + 1 - self._rule.window)
         changes = np.arange(first, found.raised + 2 - self._rule.persistence)
         start = np.maximum(found.start, changes - self._rule.memory)[None]
-        likelihood = _step(values, errors, found.scatter, start, changes)
-        earliest, likely, latest = _interval(
-            log_factors(likelihood.t, likelihood.dof, likelihood.size)[0]
-        )
+        tried = _step(values, errors, found.scatter, start, changes)
+        earliest, likely, latest = _interval(_log_likelihood(tried.t[0], tried.dof[0, 0]))
         at, begin = changes[[likely]], start[:, [likely]]
         middle, limit = np.nanmedian(values[:, at[0] :]), CLIPPED * found.scatter.sd[0]
         # Odd records after the change must not say how large it is.
@@ -696,6 +694,13 @@ def _step(
     middle = np.nanmedian(values[0, int(start.min()) : int(change.max())])
     sums = Regressions.of(values, errors, scatter, np.array([middle]))
     return sums.splits(start, change, np.full_like(change, values.shape[1]), 1)
+
+
+def _log_likelihood(t: FloatArray, dof: float) -> FloatArray:
+    """Return log likelihoods of steps at some records, [w], relative to that of the best one."""
+    squares = np.nan_to_num(t) ** 2
+    missed = squares.max() - squares
+    return np.where(np.isnan(t), -np.inf, -(dof + 1.0) / 2.0 * np.log1p(missed / dof))
 
 
 def _log_sum(logs: FloatArray) -> FloatArray:

@@ -327,7 +327,7 @@ def judge(
         own,
         tuple(replace(each, row=None) for each in _own_changes(common, asked, 1)),
         joint,
-        found.suspected.reshape(len(asked), -1).any(axis=0),
+        np.asarray(found.suspected.reshape(len(asked), -1).any(axis=0)),
         () if control is None else _program_changes(levels, control, scales, target, rule),
         len(asked),
     )
@@ -688,7 +688,7 @@ With it, about 90 % of changes of the stated size are named so soon in simulated
 def least_program_change(found: JudgedHistory, rule: AlarmRule, control: int) -> float:
     """Return the logarithm of the smallest change that is named at the third record with it.
 
-    It is that of the program at the largest scale, relative to the control, and it is named with a
+    It is that of the program at all scales, relative to the control, and it is named with a
     probability of about 90 %. It follows from the scatter of the records since the last change.
     Infinity = no change is named so soon, or too few records.
 
@@ -702,18 +702,22 @@ def least_program_change(found: JudgedHistory, rule: AlarmRule, control: int) ->
     assert levels.program is not None
     assert levels.program_error is not None
     begin = max((each.leading.latest for each in found.program), default=0)
-    program, error = levels.program[begin:, -1], levels.program_error[begin:, -1]
-    there = np.flatnonzero(~np.isnan(program))[-rule.memory :]
-    before = len(there)
+    recent = slice(max(begin, len(levels.program) - rule.memory), None)
+    program, error = levels.program[None, recent], levels.program_error[None, recent]
+    weight = scale_weights(precision_of_scales(program, error), np.empty(0), None, ALL)[:, None]
+    values = np.where(weight > 0, weight * program, 0.0).sum(axis=2)
+    errors = np.where(weight > 0, weight**2 * error, 0.0).sum(axis=2)
+    before = int((~np.isnan(values)).sum())
     if before < _LEAST_RECORDS:
         return float("inf")
-    scatter = max(np.var(program[there], ddof=1), np.mean(error[there])) + rule.least_sd**2
-    size, dof = before * SOON / (before + SOON), before + SOON - 2.0
+    known = learnt_scatter(values, errors, np.zeros(values.shape, np.intp), rule.least_sd)
+    scatter, dof = float(known.sd[0]) ** 2, float(known.dof[0])
+    size = before * SOON / (before + SOON) * float((1 - known.correlation[0]) ** 2)
     t = np.geomspace(1.0, 1e4, 1_000)
     evidence = log_factors(t, np.full_like(t, dof), np.full_like(t, size))
     number = len(found.program)
     share = PROGRAM_SHARE / found.questions / ((number + 1) * (number + 2))
-    prior = record_weights(len(program) + 1)[-1]
+    prior = record_weights(len(levels.program) + 1)[-1]
     enough = np.flatnonzero(evidence >= -np.log(rule.false_alarms * share * prior))
     if not len(enough):
         return float("inf")

@@ -11,7 +11,7 @@ Arrays in, arrays out: [n] series, [T] records in their order, [R] repetitions; 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -246,16 +246,32 @@ class DayScatter:
     @classmethod
     def joined(cls, blocks: Sequence[DayScatter]) -> DayScatter:
         """Return the scatter of blocks of equally many series, each with tails of its own."""
-        names = ("centre", "sd", "correlation", "dof", "error", "deviation")
-        columns = (np.concatenate([getattr(each, name) for each in blocks]) for name in names)
-        return cls(*columns, tuple(every for each in blocks for every in each.every))
+
+        def columns(of: Callable[[DayScatter], FloatArray]) -> FloatArray:
+            return np.concatenate([of(each) for each in blocks])
+
+        return cls(
+            columns(lambda each: each.centre),
+            columns(lambda each: each.sd),
+            columns(lambda each: each.correlation),
+            columns(lambda each: each.dof),
+            columns(lambda each: each.error),
+            columns(lambda each: each.deviation),
+            tuple(every for each in blocks for every in each.every),
+        )
 
     def take(self, row: int) -> DayScatter:
         """Return the scatter of one series."""
-        own = (
-            each[[row]] for each in (self.centre, self.sd, self.correlation, self.dof, self.error)
+        some = slice(row, row + 1)
+        return DayScatter(
+            self.centre[some],
+            self.sd[some],
+            self.correlation[some],
+            self.dof[some],
+            self.error[some],
+            self.deviation[some],
+            (self._every(row),),
         )
-        return DayScatter(*own, self.deviation[[row]], (self._every(row),))
 
     def _every(self, row: int) -> FloatArray:
         return self.every[row * len(self.every) // len(self.sd)]
@@ -327,7 +343,7 @@ def _about_centres(values: FloatArray, segment: IntArray) -> tuple[FloatArray, F
     for rows in cuts.values():
         numbers = segment[rows[0]]
         for number in np.unique(numbers):
-            part = np.ix_(rows, np.flatnonzero(numbers == number))
+            part = np.ix_(np.array(rows), np.flatnonzero(numbers == number))
             centre[rows] = _nanmedian(values[part])
             off[part] = values[part] - centre[rows][:, None]
     return off, centre

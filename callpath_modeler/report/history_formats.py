@@ -141,7 +141,7 @@ def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str
 
 
 def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
-    """Return JUnit XML with one test case per call path.
+    """Return JUnit XML with one test case per call path, and one per group that is worse.
 
     A call path that is worse holds ``failure``, and a suspected one ``skipped``.
 
@@ -164,6 +164,11 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         status = CaseStatus.FAILED if entry.failed else CaseStatus.SKIPPED
         message = f"{entry.status.upper()}: {entry.said}"
         cases.append(JUnitCase(name, metric, status, message, "history", entry.dated))
+    for group in (each for each in found if each.failed and each.row is None):
+        if group.name != PROGRAM_BESIDE_CONTROL:
+            message = f"{group.status.upper()}: {group.said}"
+            case = (group.name, metric, CaseStatus.FAILED, message, "history", group.dated)
+            cases.append(JUnitCase(*case))
     cases += omission_cases(history.omissions)
     return junit_xml("cpmodel watch", source, cases)
 
@@ -171,7 +176,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
 def _program_case(history: CommitHistory, found: Sequence[HistoryEntry]) -> JUnitCase:
     """Return the test case of the program, relative to the control."""
     name, metric = PROGRAM_BESIDE_CONTROL, history.newest.metric
-    failed = [each for each in found if each.failed and each.row is None]
+    failed = [each for each in found if each.failed and each.name == name]
     if not failed:
         said = f"not worse at commit {history.newest.commit}"
         return JUnitCase(name, metric, CaseStatus.PASSED, said, "history")

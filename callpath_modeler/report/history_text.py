@@ -286,15 +286,13 @@ def _verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
             f"The program is worse at commit {newest} than before, relative to the control"
             f"{beside if worse else ''}."
         )
-    if together:
-        beside = f", and {counted(worse, 'other')} on {'its' if worse == 1 else 'their'} own"
-        return (
-            f"{together} of {number} are worse together at commit {newest} than before"
-            f"{beside if worse else ''}."
-        )
-    if worse:
+    if together or worse:
         verb = "is" if worse == 1 else "are"
-        return f"{counted(worse, 'call path')} {verb} worse at commit {newest} than before."
+        said = f"{together} of {number} are worse together" if together else ""
+        beside = f", and {counted(worse, 'other')} on {'its' if worse == 1 else 'their'} own"
+        said += beside if together and worse else ""
+        said = said or f"{counted(worse, 'call path')} {verb} worse"
+        return f"{said} at commit {newest} than before."
     suspected = sum(each.status is EntryStatus.SUSPECTED for each in found)
     if suspected:
         return f"Nothing is worse at commit {newest} for certain, {suspected} suspected."
