@@ -5,6 +5,8 @@ differs from day to day. A history of days shows it: how large it is, how long i
 often a call path is far off. All centres and scatters here are robust: one value in twenty may be
 anything.
 
+See docs/explanation/noise-and-bands.md, 'From day to day'.
+
 Arrays in, arrays out: [n] series, [T] records in their order, [R] repetitions; NaN = missing.
 """
 

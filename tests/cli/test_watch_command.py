@@ -319,7 +319,7 @@ def test_a_comment_stays_short_and_shows_names_literally(run, history):
                                tuple(names), values, np.array([1.0]))  # fmt: skip
         history_store.add(history, record)
     out = run("watch", "status", history, "-f", "comment").out
-    assert "15 call paths are worse" in out
+    assert "15 of 200 call paths are worse together" in out
     visible = out.partition("<details>")[0].strip().splitlines()
     assert len(visible) <= 10
     assert "others in the table" in visible[-3]

@@ -1,6 +1,6 @@
 """Constants of the scatter from day to day, which histories show and single days do not.
 
-See docs/how-to/watch.md, 'How sure it is'.
+See docs/explanation/noise-and-bands.md, 'From day to day'.
 """
 
 from __future__ import annotations
