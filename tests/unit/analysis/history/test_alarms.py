@@ -67,7 +67,7 @@ def test_a_series_of_small_weight_needs_more_evidence():
     assert replayed(values, errors, [0.0], rule).alarms == ()
 
 
-@cells("memory", [4, 12, 64])
+@cells("memory", [8, 12, 64])
 @cells("window", [5, 64])
 def test_a_change_is_measured_between_the_records_in_memory_and_in_the_window(memory, window):
     values = series((30, 0.0), (30, 1.0), sd=0.1)
