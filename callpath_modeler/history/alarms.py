@@ -672,10 +672,12 @@ class _Replay:
             error = float(np.abs(size.difference / size.t)[0, 0])
         difference = float(size.difference[0, 0])
         reach = float(np.nan_to_num(student_quantile(size.dof[0, 0], 0.975) * error))
+        # Records without a value before the first changed one may have the change as well.
+        known = np.flatnonzero(~np.isnan(values[0, : first + earliest]))
         return Alarm(
             found.row,
             found.raised,
-            first + earliest,
+            int(known[-1]) + 1 if len(known) else first + earliest,
             first + likely,
             first + latest,
             difference,
