@@ -42,6 +42,7 @@ import gpu
 import guideline_errors
 import guidelines
 import histories
+import history_noise
 import hpctoolkit
 import ingest
 import jobs
@@ -133,6 +134,7 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
+    "history-noise": Benchmark(history_noise.table, history_noise.NOTES, ()),
     "real-histories": Benchmark(real_histories.table, real_histories.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-errors": Benchmark(guideline_errors.errors, guideline_errors.ERROR_NOTES, ()),

@@ -23,7 +23,7 @@ BIWEIGHT = 4.685
 Unit: ratio. Evidence: paper, Beaton and Tukey 1974: 95 % efficiency for normal noise.
 """
 
-BIWEIGHT_ROUNDS = 5
+BIWEIGHT_ROUNDS = 3
 """Rounds of the iteration for the centre of repetitions.
 
 Unit: rounds. Evidence: by convention.
