@@ -43,6 +43,7 @@ import guideline_errors
 import guideline_predictions
 import guidelines
 import histories
+import history_noise
 import hpctoolkit
 import ingest
 import jobs
@@ -134,6 +135,7 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
+    "history-noise": Benchmark(history_noise.table, history_noise.NOTES, ()),
     "real-histories": Benchmark(real_histories.table, real_histories.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-predictions": Benchmark(

@@ -205,7 +205,7 @@ def shared_deviations(deviation: FloatArray, least: int = LEAST_CALL_PATHS) -> F
 
 def _weights(variance: FloatArray) -> FloatArray:
     """Return weights by precision; none is much larger than that of a typical call path."""
-    return np.asarray(1 / np.maximum(variance + np.median(variance), np.finfo(float).tiny))
+    return np.asarray(1 / np.maximum(variance + np.median(variance), EXACT**2))
 
 
 def _error(before: Sample, after: Sample) -> FloatArray:

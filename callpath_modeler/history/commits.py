@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from callpath_modeler.arrays import BoolArray, FloatArray
+from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError, did_you_mean
 from callpath_modeler.history.alarms import AlarmRule
 from callpath_modeler.history.history_store import HistoryRecord
 from callpath_modeler.history.judgement import (
     LEAST_CONTROL,
     HistoryChange,
+    JointChange,
     JudgedHistory,
     judge,
     least_program_change,
@@ -94,6 +95,21 @@ class CommitHistory:
                 better.add(change.row)
             elif change.row not in better and change.leading.latest >= self.accepted:
                 standing.append(change)
+        return tuple(standing)
+
+    @property
+    def worse_groups(self) -> tuple[JointChange, ...]:
+        """Changes for the worse of few call paths together, neither accepted nor made good."""
+        standing: list[JointChange] = []
+        better: set[int] = set()
+        later = [(each.raised, {each.row}) for each in self.found.own if not each.is_worse]
+        for group in self.found.joint:  # the newest first
+            rows = {each.row for each in group.parts}
+            made_good = better.union(*(few for raised, few in later if raised > group.raised))
+            if not group.is_worse:
+                better |= {row for row in rows if row is not None}
+            elif group.is_few and group.latest >= self.accepted and not rows <= made_good:
+                standing.append(group)
         return tuple(standing)
 
     def efficiency_before(self) -> FloatArray:
@@ -185,7 +201,7 @@ def judged(
     callpaths, values = _grid(mine, scales, limits)
     target = newest.target if target is None else target
     named = _control(callpaths, control) if control else None
-    found = judge(values, scales, target, rule, named)
+    found = judge(values, scales, target, rule, named, _machines(mine))
     if named is not None and np.isnan(found.levels.common[-1]).any():
         raise DataError(
             f"--control: commit {newest.commit} has fewer than {LEAST_CONTROL} call paths of the "
@@ -197,6 +213,16 @@ def judged(
     return CommitHistory(
         tuple(mine), others, callpaths, scales, values, target, rule, found, until, named
     )
+
+
+def _machines(records: Sequence[HistoryRecord]) -> IntArray:
+    """Return the number of the labels of each record, [T]; -1 = it has none."""
+    known: dict[tuple[tuple[str, str], ...], int] = {}
+    numbers = []
+    for record in records:
+        labels = tuple(sorted(record.labels.items()))
+        numbers.append(known.setdefault(labels, len(known)) if labels else -1)
+    return np.array(numbers, np.intp)
 
 
 def _control(callpaths: Sequence[str], patterns: Sequence[str]) -> BoolArray:

@@ -1,9 +1,15 @@
 """Judgement of a history: changed call paths, their commits, and the next commit to measure.
 
-Three questions are asked of each call path: did it change at the largest common scale, did its
-growth change, and did it change at the target? Growth is the slope of logarithms over the
+Several questions are asked of each call path: did it change at all scales, at the large ones, did
+its growth change, and did it change at the target? Each answer weighs the scales by their
+precision, which differs by what noise leaves of them. Growth is the slope of logarithms over the
 logarithm of the scale. The change at the target extrapolates the changes at the measured scales as
 a power of the scale. All answers together have one false-alarm rate.
+
+Runs cannot tell a change of the program from one of the machine. So a call path is named if it
+alone changed, or if there is evidence that the machine did not: a control, or equal labels. Few
+call paths that become slower while all others stay the same are worse as a group. What happens to
+many call paths is a joint change.
 
 A control is a set of call paths that did not change. With a control, the noise is what its call
 paths share, and the cost of all others relative to it is that of the program.
@@ -11,7 +17,7 @@ paths share, and the cost of all others relative to it is that of the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,12 +28,23 @@ from callpath_modeler.history.alarms import (
     Alarm,
     AlarmRule,
     Replayed,
+    Series,
     log_factors,
     record_weights,
     replay,
     series_weights,
 )
 from callpath_modeler.modeling import centre
+from callpath_modeler.modeling.constants.days import RECENT, REFERENCE_RECORDS
+from callpath_modeler.modeling.day_scatter import (
+    centre_of_repetitions,
+    learnt_scatter,
+    precision_of_scales,
+    risk_of_majorities,
+    spread_of_repetitions,
+    usual_levels,
+    without_odd_scales,
+)
 from callpath_modeler.modeling.distributions import normal_quantile, student_quantile
 
 LEAST_CONTROL = 3
@@ -67,35 +84,61 @@ def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Lev
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), np.nan)
-    rows, records, scales, repetitions = logs.shape
-    first = np.full((rows, scales), np.nan)
-    own = np.full((rows, records, scales), np.nan)
-    error = np.zeros((rows, records, scales))
-    common = np.full((records, scales), np.nan)
-    program, program_error = np.full((2, records, scales), np.nan)
-    first_cost = np.full(scales, np.nan)
-    for record in range(records):
-        deviation = logs[:, record] - first[:, :, None]
-        if control is None:
-            shared = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
-        else:
-            shared = _of_control(logs[control, record], deviation[control])
-        measured = ~np.isnan(logs[:, record]).all(axis=0)
-        centred = centre(logs[:, record] - shared, "median")
-        error[:, record] = _squared_error(logs[:, record] - shared)
-        new = np.isnan(first)
-        first[new] = centred[new]
-        own[:, record] = centred - first
-        common[record] = centre(np.where(measured, shared, np.nan)[None], "median")[0]
-        if control is not None:
-            # The sum sees changes of any number of call paths, and new call paths.
-            cost = _log_sum(logs[~control, record] - shared)
-            level, program_error[record] = centre(cost[None], "median")[0], _squared_error(cost)
-            first_cost = np.where(np.isnan(first_cost), level, first_cost)
-            program[record] = level - first_cost
+    shared = _shared_factors(logs, control)
+    common = centre(np.where(np.isnan(logs).all(axis=0), np.nan, shared), "median")
+    own = logs - shared
+    spread = spread_of_repetitions(own)
+    level, error = centre_of_repetitions(own, spread)
+    error = error + risk_of_majorities(own, level, spread)[..., None]
     if control is None:
-        return Levels(own, error, common)
-    return Levels(own, error, common, program, program_error)
+        return Levels(_relative(level), error, common)
+    # The sum sees changes of any number of call paths, and new call paths.
+    cost = _log_sum(own[~control])[None]
+    program, program_error = centre_of_repetitions(cost, spread_of_repetitions(cost))
+    return Levels(_relative(level), error, common, _relative(program)[0], program_error[0])
+
+
+def _relative(levels: FloatArray) -> FloatArray:
+    """Return levels [n, T, K] relative to the first one of each series and scale."""
+    there = ~np.isnan(levels)
+    first = np.take_along_axis(levels, there.argmax(axis=1)[:, None], axis=1)
+    return np.asarray(levels - first)
+
+
+def _shared_factors(logs: FloatArray, control: BoolArray | None) -> FloatArray:
+    """Return the logarithms of the factors of runs, [T, K, R].
+
+    They are deviations from the usual levels of call paths, each the median of its first records.
+    A level that followed the records would follow its own errors as well, and so would a mean if
+    noise is one-sided.
+    """
+    rows, records, scales, repetitions = logs.shape
+    usual = np.full((rows, scales), np.nan)
+    first = np.full((rows, scales, REFERENCE_RECORDS), np.nan)
+    number = np.zeros((rows, scales), np.intp)
+    shared = np.zeros((records, scales, repetitions))
+    for record in range(records):
+        # Before any record, repetitions differ from their own middle.
+        is_first = np.isnan(usual).all(axis=0)
+        middle = centre(logs[:, record], "median")
+        deviation = logs[:, record] - np.where(is_first, middle, usual)[:, :, None]
+        if control is None:
+            found = shared_deviations(deviation.reshape(rows, -1)).reshape(scales, repetitions)
+        else:
+            found = _of_control(logs[control, record], deviation[control])
+        shared[record] = found
+        level = centre(logs[:, record] - found, "median")
+        there = ~np.isnan(level)
+        more = there & (number < REFERENCE_RECORDS)
+        if more.any():
+            row, scale = np.nonzero(more)
+            first[row, scale, number[more]] = level[more]
+            number += more
+            changed = more.any(axis=1)
+            usual[changed] = centre(first[changed].reshape(-1, 1, REFERENCE_RECORDS), "median")[
+                :, 0
+            ].reshape(-1, scales)
+    return shared
 
 
 def _of_control(logs: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -119,16 +162,8 @@ def _log_sum(logs: FloatArray) -> FloatArray:
         return np.asarray(np.log(np.nansum(np.exp(logs - most), axis=0)) + most)
 
 
-def _squared_error(logs: FloatArray) -> FloatArray:
-    """Return the squared standard error of the centre of repetitions [..., R]."""
-    count = (~np.isnan(logs)).sum(axis=-1)
-    mean = np.nansum(logs, axis=-1) / np.maximum(count, 1)
-    squares = np.nansum((logs - mean[..., None]) ** 2, axis=-1)
-    return np.where(count > 1, squares / np.maximum(count - 1, 1) / np.maximum(count, 1), 0.0)
-
-
-LARGEST, GROWTH, TARGET = "largest", "growth", "target"
-"""Questions: value at the largest common scale, growth, and value at the target."""
+ALL, LARGEST, GROWTH, TARGET = "all", "largest", "growth", "target"
+"""Questions: level at all scales, level at the large scales, growth, and value at the target."""
 
 PROGRAM_SHARE = 0.5
 """Share of the program in the false-alarm rate of a history with a control."""
@@ -164,21 +199,37 @@ class HistoryChange:
     @property
     def is_worse(self) -> bool:
         """True if the change makes the call path slower, or grow faster."""
-        order = [self.answers[name] for name in (TARGET, LARGEST, GROWTH) if name in self.answers]
-        return order[0].change > 0
+        names = (TARGET, ALL, LARGEST, GROWTH)
+        return next(self.answers[name] for name in names if name in self.answers).change > 0
+
+    @property
+    def level(self) -> tuple[str, Alarm] | None:
+        """The question about the level that describes the change best, with its alarm.
+
+        None = only growth changed. If growth changed as well, it is that of the large scales.
+        """
+        names = (LARGEST, ALL) if GROWTH in self.answers else (ALL, LARGEST)
+        return next(((name, self.answers[name]) for name in names if name in self.answers), None)
+
+    @property
+    def size(self) -> float:
+        """Logarithm of the level after over before; NaN = only growth changed."""
+        return self.level[1].change if self.level else float("nan")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointChange:
-    """A change of many call paths at one time, by different amounts.
+    """A change of several call paths at one time.
 
     Attributes
     ----------
     rows : numbers of the call paths
     raised : record of the alarm
     earliest, likely, latest : first changed record, and the interval that holds it
-    change : median of the logarithms of the levels after over before, at the largest common scale;
-        NaN = only growth changed
+    change : median of the logarithms of the levels after over before; NaN = only growth changed
+    parts : changes of the call paths whose own evidence suffices
+    is_few : True = they are few, by more than 10 % each, and all others did not change
+    is_alike : True = they are many and changed by one factor, as a change of the machine does
     """
 
     rows: IntArray
@@ -187,6 +238,14 @@ class JointChange:
     likely: int
     latest: int
     change: float
+    parts: tuple[HistoryChange, ...] = ()
+    is_few: bool = False
+    is_alike: bool = False
+
+    @property
+    def is_worse(self) -> bool:
+        """True if the call paths became slower in the middle."""
+        return not self.change < 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +257,7 @@ class JudgedHistory:
     levels : levels of call paths without the common noise
     own : changes of single call paths, the newest first
     common : changes that all call paths share, the newest first
-    joint : changes of many call paths by different amounts, the newest first
+    joint : changes of several call paths at one time, the newest first
     suspected : [n] True = the newest record alone deviates, and one more like it raises an alarm
     program : changes of the cost of all call paths beside a control relative to it, the newest
         first
@@ -220,6 +279,7 @@ def judge(
     target: float | None,
     rule: AlarmRule,
     control: BoolArray | None = None,
+    machines: IntArray | None = None,
 ) -> JudgedHistory:
     """Return the judgement of a history.
 
@@ -232,36 +292,61 @@ def judge(
     rule : when evidence is an alarm
     control : [n] call paths that did not change: what they share is noise of the machine, and the
         cost of all others relative to it is that of the program. None = there are none
+    machines : [T] number of the machine of each record, as labels tell; -1 = not known; None = no
+        record tells
     """
     levels = relative_levels(values, control)
     asked = questions(scales, target)
     # With a control, the program is one more series.
     shares = _shares(values) / len(asked) * (1.0 if control is None else 1.0 - PROGRAM_SHARE)
-    replayed = {
-        name: replay(_sum(levels.own, weights), _sum(levels.error, weights**2), shares, rule)
-        for name, weights in asked.items()
-    }
-    whole, share = levels.common[None], np.array([1.0 / len(asked)])
-    common = {
-        name: replay(_sum(whole, weights), np.zeros(whole.shape[:2]), share, rule)
-        for name, weights in asked.items()
-    }
-    suspected = np.zeros(len(values), bool)
-    for each in replayed.values():
-        suspected |= each.suspected
+    records = values.shape[1]
+    found = replay(
+        _series(levels.own, levels.error, scales, target),
+        records,
+        np.tile(shares, len(asked)),
+        rule,
+        paths=len(values),
+    )
+    whole = levels.common[None]
+    common = replay(
+        _series(whole, np.zeros(whole.shape), scales, target),
+        records,
+        np.full(len(asked), 1.0 / len(asked)),
+        rule,
+        paths=1,
+    )
+    cost = np.nan_to_num(np.nanmedian(values[..., -1], axis=(1, 2))) if len(values) else shares
+    own, joint = _blamed(
+        _own_changes(found, asked, len(values)),
+        cost,
+        rule,
+        lambda change: control is not None or _one_machine(machines, change),
+    )
     return JudgedHistory(
         levels,
-        _own_changes(replayed),
-        tuple(replace(each, row=None) for each in _own_changes(common)),
-        _joint_changes(replayed),
-        suspected,
-        () if control is None else _program_changes(levels, control, asked, rule),
+        own,
+        tuple(replace(each, row=None) for each in _own_changes(common, asked, 1)),
+        joint,
+        np.asarray(found.suspected.reshape(len(asked), -1).any(axis=0)),
+        () if control is None else _program_changes(levels, control, scales, target, rule),
         len(asked),
     )
 
 
+def _one_machine(machines: IntArray | None, change: JointChange) -> bool:
+    """Return whether labels say that the machine is the same on both sides of a change."""
+    if machines is None:
+        return False
+    around = machines[max(change.earliest - 1, 0) : change.raised + 1]
+    return bool((around >= 0).all() and (around == around[0]).all())
+
+
 def _program_changes(
-    levels: Levels, control: BoolArray, asked: Mapping[str, FloatArray], rule: AlarmRule
+    levels: Levels,
+    control: BoolArray,
+    scales: FloatArray,
+    target: float | None,
+    rule: AlarmRule,
 ) -> tuple[HistoryChange, ...]:
     """Return the changes of the cost of all other call paths, relative to the control.
 
@@ -272,31 +357,87 @@ def _program_changes(
     assert levels.program_error is not None
     own = np.concatenate([levels.program[None], levels.own[control]])
     error = np.concatenate([levels.program_error[None], levels.error[control]])
+    asked = questions(scales, target)
     is_program = np.arange(len(own)) == 0
     share = np.where(is_program, PROGRAM_SHARE / len(asked), 0.0)
-    replayed = {
-        name: replay(_sum(own, each), _sum(error, each**2), share, rule, ~is_program)
-        for name, each in asked.items()
-    }
-    return tuple(replace(each, row=None) for each in _own_changes(replayed))
+    found = replay(
+        _series(own, error, scales, target),
+        own.shape[1],
+        np.tile(share, len(asked)),
+        rule,
+        ~is_program,
+        paths=len(own),
+    )
+    return tuple(replace(each, row=None) for each in _own_changes(found, asked, len(own)))
 
 
-def questions(scales: FloatArray, target: float | None) -> dict[str, FloatArray]:
-    """Return the weights of the scales in each question, [K]; the answer is a sum of levels."""
+def questions(scales: FloatArray, target: float | None) -> tuple[str, ...]:
+    """Return the questions that scales can answer."""
+    if len(scales) < 2:
+        return (ALL,)
     if len(scales) < LEAST_SCALES:
-        return {LARGEST: np.eye(len(scales))[-1]}
-    x = np.log(scales)
-    lever = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    found = {LARGEST: np.eye(len(scales))[-1], GROWTH: lever}
-    if target is not None:
-        found[TARGET] = 1.0 / len(scales) + lever * (np.log(target) - x.mean())
-    return found
+        return ALL, LARGEST
+    return (ALL, LARGEST, GROWTH) if target is None else (ALL, LARGEST, GROWTH, TARGET)
 
 
-def _sum(levels: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted sums of levels [n, T, K]; a missing level matters if it has a weight."""
-    some = weights != 0
-    return np.asarray(levels[..., some] @ weights[some])
+def scale_weights(
+    precision: FloatArray, scales: FloatArray, target: float | None, question: str
+) -> FloatArray:
+    """Return the weights of the scales in a question, [n, K]; the answer is a sum of levels.
+
+    They are those of a regression over the logarithm of the scale. NaN = too few scales.
+
+    Parameters
+    ----------
+    precision : [n, K] inverse variance of a record; 0 = the scale is missing
+    scales, target : as for `judge`
+    question : one of those of `questions`
+    """
+    usable = precision > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = precision / precision.sum(axis=1, keepdims=True)
+        if question == ALL:
+            return np.asarray(part)
+        if question == LARGEST:
+            # The upper half of the usable scales.
+            rank = np.cumsum(usable[:, ::-1], axis=1)[:, ::-1]
+            part = np.where(rank <= (usable.sum(axis=1) // 2).clip(1)[:, None], precision, 0.0)
+            return np.asarray(part / part.sum(axis=1, keepdims=True))
+        x = np.log(scales)
+        off = x - (part * x).sum(axis=1, keepdims=True)
+        lever = part * off / (part * off**2).sum(axis=1, keepdims=True)
+        lever[usable.sum(axis=1) < LEAST_SCALES] = np.nan
+        if question == GROWTH:
+            return np.asarray(lever)
+        assert target is not None
+        return np.asarray(part + lever * (np.log(target) - x + off)[:, [0]])
+
+
+def _series(
+    levels: FloatArray,
+    errors: FloatArray,
+    scales: FloatArray,
+    target: float | None,
+) -> Series:
+    """Return the series of all questions, as the first records tell the precision of scales."""
+    names = questions(scales, target)
+
+    def series(known: int, part: slice) -> tuple[FloatArray, FloatArray]:
+        recent = slice(max(0, known - RECENT), known)
+        precision = precision_of_scales(levels[:, recent], errors[:, recent])
+        usual = usual_levels(levels[:, recent])
+        asked_levels, asked_errors = levels[:, part], errors[:, part]
+        values, variance = [], []
+        for name in names:
+            weight = scale_weights(precision, scales, target, name)[:, None]
+            needed, own = weight != 0, asked_levels
+            if name in (ALL, LARGEST):
+                own = without_odd_scales(own, usual, np.where(needed[:, 0], precision, 0.0))
+            values.append(np.where(needed, weight * own, 0.0).sum(axis=2))
+            variance.append(np.where(needed, weight**2 * asked_errors, 0.0).sum(axis=2))
+        return np.concatenate(values), np.concatenate(variance)
+
+    return series
 
 
 def _shares(values: FloatArray) -> FloatArray:
@@ -308,11 +449,15 @@ def _shares(values: FloatArray) -> FloatArray:
     return series_weights(first, cost)
 
 
-def _own_changes(replayed: Mapping[str, Replayed]) -> tuple[HistoryChange, ...]:
-    """Return the changes of single series: answers of one series about one time are one change."""
-    alarms = [
-        (name, each) for name, found in replayed.items() for each in found.alarms if not each.shared
-    ]
+def _own_changes(replayed: Replayed, asked: Sequence[str], paths: int) -> tuple[HistoryChange, ...]:
+    """Return the changes of call paths; the series are those of each question in turn."""
+    return _merged(
+        (asked[each.row // paths], replace(each, row=each.row % paths)) for each in replayed.alarms
+    )
+
+
+def _merged(alarms: Iterable[tuple[str, Alarm]]) -> tuple[HistoryChange, ...]:
+    """Return changes, the newest first: answers of one series about one time are one change."""
     changes: list[tuple[int, dict[str, Alarm]]] = []
     for name, alarm in sorted(alarms, key=lambda each: (each[1].row, each[1].likely)):
         if changes:
@@ -332,35 +477,93 @@ def _meet(alarm: Alarm, others: Iterable[Alarm]) -> bool:
     )
 
 
-def _joint_changes(replayed: Mapping[str, Replayed]) -> tuple[JointChange, ...]:
-    """Return the changes of many call paths: alarms that were raised while intervals overlap."""
-    shared = [
-        (name, each) for name, found in replayed.items() for each in found.alarms if each.shared
-    ]
-    groups: list[list[tuple[str, Alarm]]] = []
-    for name, alarm in sorted(shared, key=lambda each: each[1].likely):
-        if groups and alarm.earliest <= np.median([each.latest for _, each in groups[-1]]) + 1:
-            groups[-1].append((name, alarm))
+_LARGE = np.log(1.1)
+"""Logarithm of the smallest factor by which few call paths are worse as a group."""
+
+_UNSURE = 0.05
+"""Largest share of call paths that may have changed a little beside a group."""
+
+_MANY = 0.3
+"""Smallest share of call paths that a change of the machine moves alike."""
+
+
+def _blamed(
+    changes: Sequence[HistoryChange],
+    cost: FloatArray,
+    rule: AlarmRule,
+    has_evidence: Callable[[JointChange], bool],
+) -> tuple[tuple[HistoryChange, ...], tuple[JointChange, ...]]:
+    """Return the changes of single call paths, and those of several at one time.
+
+    Parameters
+    ----------
+    changes : changes of call paths, whoever caused them
+    cost : [n] usual cost of each call path
+    rule : when evidence is an alarm
+    has_evidence : whether the machine is known not to have caused a change
+    """
+    groups: list[list[HistoryChange]] = []
+    for change in sorted(changes, key=lambda each: each.leading.likely):
+        last = groups[-1] if groups else []
+        latest = max((each.leading.latest for each in last), default=-2)
+        if change.leading.earliest <= latest + 1 and change.row not in {each.row for each in last}:
+            last.append(change)
         else:
-            groups.append([(name, alarm)])
-    return tuple(_joint(group) for group in reversed(groups))
+            groups.append([change])
+    own: list[HistoryChange] = []
+    joint: list[JointChange] = []
+    for group in groups:
+        found = _joint(group, cost, rule)
+        named = {each.row for each in group}
+        if len(found.rows) <= max(1.0, rule.few * len(cost)) and (
+            len(named) == 1 or has_evidence(found)
+        ):
+            own += group
+        else:
+            joint.append(found)
+    own.sort(key=lambda each: (-each.raised, -1 if each.row is None else each.row))
+    return tuple(own), tuple(reversed(joint))
 
 
-def _joint(group: Sequence[tuple[str, Alarm]]) -> JointChange:
-    alarms = [each for _, each in group]
-    sizes = [each.change for name, each in group if name == LARGEST]
-    middle = [
-        int(np.median([getattr(each, name) for each in alarms]))
+def _joint(group: Sequence[HistoryChange], cost: FloatArray, rule: AlarmRule) -> JointChange:
+    """Return what happened to several call paths at one time."""
+    alarms = [each for change in group for each in change.answers.values()]
+    rows = sorted(set().union(*(each.moved for each in alarms)))
+    dates = [
+        int(np.median([getattr(each.leading, name) for each in group]))
         for name in ("earliest", "likely", "latest")
     ]
-    return JointChange(
-        np.unique([each.row for each in alarms]),
-        min(each.raised for each in alarms),
-        middle[0],
-        middle[1],
-        middle[2],
-        float(np.median(sizes)) if sizes else float("nan"),
+    sizes = np.array([each.size for each in group])
+    known = sizes[~np.isnan(sizes)]
+    at = [each.row for each in group if each.row is not None]
+    more = float(np.sum(cost[at] * np.expm1(np.nan_to_num(sizes))))
+    slower = known[known > 0]
+    unsure = min((each.unsure for each in alarms), default=0)
+    is_few = (
+        len(rows) <= rule.few * len(cost)
+        and unsure <= _UNSURE * len(cost)
+        and more > 0
+        and bool((np.abs(known) >= _LARGE).all() and len(slower))
     )
+    is_alike = len(rows) >= _MANY * len(cost) and bool(
+        len(known) and np.ptp(known) <= 2.0 * np.median([_reach(each) for each in group])
+    )
+    return JointChange(
+        np.array(rows),
+        min(each.raised for each in group),
+        dates[0],
+        dates[1],
+        dates[2],
+        float(np.median(known)) if len(known) else float("nan"),
+        tuple(group),
+        is_few,
+        is_alike,
+    )
+
+
+def _reach(change: HistoryChange) -> float:
+    """Return the width of the interval of the size of a change; 0 = only growth changed."""
+    return change.level[1].high - change.level[1].low if change.level else 0.0
 
 
 _ERROR = 0.05
@@ -485,7 +688,7 @@ With it, about 90 % of changes of the stated size are named so soon in simulated
 def least_program_change(found: JudgedHistory, rule: AlarmRule, control: int) -> float:
     """Return the logarithm of the smallest change that is named at the third record with it.
 
-    It is that of the program at the largest scale, relative to the control, and it is named with a
+    It is that of the program at all scales, relative to the control, and it is named with a
     probability of about 90 %. It follows from the scatter of the records since the last change.
     Infinity = no change is named so soon, or too few records.
 
@@ -499,18 +702,22 @@ def least_program_change(found: JudgedHistory, rule: AlarmRule, control: int) ->
     assert levels.program is not None
     assert levels.program_error is not None
     begin = max((each.leading.latest for each in found.program), default=0)
-    program, error = levels.program[begin:, -1], levels.program_error[begin:, -1]
-    there = np.flatnonzero(~np.isnan(program))[-rule.memory :]
-    before = len(there)
+    recent = slice(max(begin, len(levels.program) - rule.memory), None)
+    program, error = levels.program[None, recent], levels.program_error[None, recent]
+    weight = scale_weights(precision_of_scales(program, error), np.empty(0), None, ALL)[:, None]
+    values = np.where(weight > 0, weight * program, 0.0).sum(axis=2)
+    errors = np.where(weight > 0, weight**2 * error, 0.0).sum(axis=2)
+    before = int((~np.isnan(values)).sum())
     if before < _LEAST_RECORDS:
         return float("inf")
-    scatter = max(np.var(program[there], ddof=1), np.mean(error[there])) + rule.least_sd**2
-    size, dof = before * SOON / (before + SOON), before + SOON - 2.0
+    known = learnt_scatter(values, errors, np.zeros(values.shape, np.intp), rule.least_sd)
+    scatter, dof = float(known.sd[0]) ** 2, float(known.dof[0])
+    size = before * SOON / (before + SOON) * float((1 - known.correlation[0]) ** 2)
     t = np.geomspace(1.0, 1e4, 1_000)
     evidence = log_factors(t, np.full_like(t, dof), np.full_like(t, size))
     number = len(found.program)
     share = PROGRAM_SHARE / found.questions / ((number + 1) * (number + 2))
-    prior = record_weights(len(program) + 1)[-1]
+    prior = record_weights(len(levels.program) + 1)[-1]
     enough = np.flatnonzero(evidence >= -np.log(rule.false_alarms * share * prior))
     if not len(enough):
         return float("inf")

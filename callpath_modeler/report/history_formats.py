@@ -38,6 +38,7 @@ from callpath_modeler.report.history_text import (
     change_levels,
     efficiency_rows,
     efficiency_title,
+    group_name,
     headline,
     name_of,
 )
@@ -140,7 +141,7 @@ def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str
 
 
 def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
-    """Return JUnit XML with one test case per call path.
+    """Return JUnit XML with one test case per call path, and one per group that is worse.
 
     A call path that is worse holds ``failure``, and a suspected one ``skipped``.
 
@@ -163,6 +164,11 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         status = CaseStatus.FAILED if entry.failed else CaseStatus.SKIPPED
         message = f"{entry.status.upper()}: {entry.said}"
         cases.append(JUnitCase(name, metric, status, message, "history", entry.dated))
+    for group in (each for each in found if each.failed and each.row is None):
+        if group.name != PROGRAM_BESIDE_CONTROL:
+            message = f"{group.status.upper()}: {group.said}"
+            case = (group.name, metric, CaseStatus.FAILED, message, "history", group.dated)
+            cases.append(JUnitCase(*case))
     cases += omission_cases(history.omissions)
     return junit_xml("cpmodel watch", source, cases)
 
@@ -170,7 +176,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
 def _program_case(history: CommitHistory, found: Sequence[HistoryEntry]) -> JUnitCase:
     """Return the test case of the program, relative to the control."""
     name, metric = PROGRAM_BESIDE_CONTROL, history.newest.metric
-    failed = [each for each in found if each.failed and each.row is None]
+    failed = [each for each in found if each.failed and each.name == name]
     if not failed:
         said = f"not worse at commit {history.newest.commit}"
         return JUnitCase(name, metric, CaseStatus.PASSED, said, "history")
@@ -259,11 +265,17 @@ def proposals(
     ----------
     commits : commits of the program, the oldest first; None = only those with records
     """
-    return tuple(_proposal(history, each, commits) for each in history.regressions)
+    single = [(each, name_of(history, each)) for each in history.regressions]
+    groups = [
+        (min(each.parts, key=lambda part: part.leading.latest - part.leading.earliest), each)
+        for each in history.worse_groups
+    ]
+    several = [(part, group_name(history, each)) for part, each in groups]
+    return tuple(_proposal(history, *each, commits) for each in (*single, *several))
 
 
 def _proposal(
-    history: CommitHistory, change: HistoryChange, commits: Sequence[str] | None
+    history: CommitHistory, change: HistoryChange, name: str, commits: Sequence[str] | None
 ) -> BisectionProposal:
     names = [each.commit for each in history.records]
     alarm = change.leading
@@ -283,9 +295,7 @@ def _proposal(
     before = levels[max(0, alarm.earliest - history.rule.memory) : alarm.earliest]
     runs = deciding_runs(before, levels[alarm.latest :], _repetitions(history), _costs(history))
     at = {} if runs is None else {history.newest.parameter: float(history.scales[runs.scale])}
-    return BisectionProposal(
-        name_of(history, change), good, bad, number, commit, is_measured, at, runs
-    )
+    return BisectionProposal(name, good, bad, number, commit, is_measured, at, runs)
 
 
 def _between(commits: Sequence[str] | None, good: str, bad: str) -> list[str]:

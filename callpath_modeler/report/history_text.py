@@ -14,7 +14,14 @@ from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.alarms import Alarm
 from callpath_modeler.history.commits import CommitHistory
 from callpath_modeler.history.history_store import FACTORS
-from callpath_modeler.history.judgement import GROWTH, LARGEST, TARGET, HistoryChange, JointChange
+from callpath_modeler.history.judgement import (
+    ALL,
+    GROWTH,
+    LARGEST,
+    TARGET,
+    HistoryChange,
+    JointChange,
+)
 from callpath_modeler.profile.omissions import omissions_json, omissions_text
 from callpath_modeler.report.layout import TextColumn, TextStyle, wrap
 from callpath_modeler.report.table_formats import Cell, Table
@@ -67,6 +74,9 @@ _WORD = 10
 _NOISY = 0.2
 """Smallest slowdown that a control shows, above which it is noisy."""
 
+_MOST_NAMES = 8
+"""Largest number of names of a group in one line."""
+
 _MOST_COMMON = 3
 """Largest number of common changes, and of joint ones, that text lists."""
 
@@ -76,12 +86,12 @@ class EntryStatus(StrEnum):
 
     Attributes
     ----------
-    WORSE : a call path, or the program beside a control, became worse, and nothing made that good
-        or accepted it
+    WORSE : a call path, few of them together, or the program beside a control became worse, and
+        nothing made that good or accepted it
     PAST : a change for the worse that was made good or accepted
     BETTER : a call path became better
     COMMON : all call paths, or those of the control, changed by one factor
-    JOINT : many call paths changed at one time, by different amounts
+    JOINT : several call paths changed at one time, and nothing says that the program did it
     SUSPECTED : the newest record alone deviates
     """
 
@@ -142,11 +152,18 @@ def entries(history: CommitHistory) -> tuple[HistoryEntry, ...]:
         past = EntryStatus.PAST if change.is_worse else EntryStatus.BETTER
         status = EntryStatus.WORSE if id(change) in standing else past
         own.append(_of_change(history, change, status))
+    groups = history.worse_groups
+    own += [_of_joint(history, each, EntryStatus.WORSE) for each in groups]
     own.sort(key=lambda each: not each.failed)
     regressions = [each for each in own if each.failed]
     suspected = [_suspicion(history, row) for row in np.flatnonzero(found.suspected).tolist()]
     common = [_of_change(history, each, EntryStatus.COMMON) for each in found.common]
-    joint = [_of_joint(history, each) for each in found.joint]
+    failing = set(map(id, groups))
+    joint = [
+        _of_joint(history, each, EntryStatus.JOINT)
+        for each in found.joint
+        if id(each) not in failing
+    ]
     others = [each for each in own if not each.failed]
     return (*regressions, *suspected, *others, *joint, *common)
 
@@ -173,27 +190,38 @@ def _of_change(history: CommitHistory, change: HistoryChange, status: EntryStatu
     name = name_of(history, change)
     leading = change.leading
     dates = leading.earliest, leading.likely, leading.latest, change.raised
-    said = ", ".join(
-        _size(history, question, change.answers[question])
-        for question in (LARGEST, GROWTH, TARGET)
-        if question in change.answers
-    )
+    sizes = [] if change.level is None else [change.level]
+    sizes += [(name, change.answers[name]) for name in (GROWTH, TARGET) if name in change.answers]
+    said = ", ".join(_size(history, *each) for each in sizes)
     answers = tuple(change.answers.items())
     return HistoryEntry(
         status, name, change.row, said, _dated(history, *dates), _commits(history, *dates), answers
     )
 
 
-def _of_joint(history: CommitHistory, change: JointChange) -> HistoryEntry:
+def _of_joint(history: CommitHistory, change: JointChange, status: EntryStatus) -> HistoryEntry:
     number = len(change.rows)
     dates = change.earliest, change.likely, change.latest, change.raised
     size = "their growth" if math.isnan(change.change) else signed_percent(_relative(change.change))
-    at = setting_text({history.newest.parameter: float(history.scales[-1])})
-    said = f"{size} in the middle at {at}: more than change on their own at one time"
     name = f"{number} of {counted(len(history.callpaths), 'call path')}"
+    if status is EntryStatus.WORSE:
+        name = group_name(history, change)
+        said = f"{size} in the middle, all others are unchanged: the program or the machine"
+    elif change.is_alike:
+        said = f"{size} in the middle, by one factor: probably the machine"
+    else:
+        said = f"{size} in the middle: the program, a library or the machine"
     return HistoryEntry(
-        EntryStatus.JOINT, name, None, said, _dated(history, *dates), _commits(history, *dates)
+        status, name, None, said, _dated(history, *dates), _commits(history, *dates)
     )
+
+
+def group_name(history: CommitHistory, change: JointChange) -> str:
+    """Return the number and the names of call paths that changed together."""
+    names = [history.callpaths[each.row] for each in change.parts if each.row is not None]
+    more = len(names) - _MOST_NAMES
+    listed = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"{len(names)} of {counted(len(history.callpaths), 'call path')}: {listed}"
 
 
 def _suspicion(history: CommitHistory, row: int) -> HistoryEntry:
@@ -210,7 +238,9 @@ def _size(history: CommitHistory, question: str, alarm: Alarm) -> str:
     ends = [signed_percent(_relative(each)) for each in (alarm.low, alarm.high)]
     if question == TARGET and history.target is not None:
         return f"{size} at {setting_text({parameter: history.target})} if it goes on so"
-    at = setting_text({parameter: float(history.scales[-1])})
+    values = history.scales if question == ALL else history.scales[-(len(history.scales) // 2) :]
+    first, last = (parameter_value(float(each)) for each in (values[0], values[-1]))
+    at = f"{parameter} = {first}" + (f" … {last}" if first != last else "")
     return f"{size} at {at} (95 % interval {ends[0]} to {ends[1]})"
 
 
@@ -248,15 +278,21 @@ def headline(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
 def _verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     newest = history.newest.commit
     worse = len({each.row for each in found if each.failed} - {None})
-    if any(each.failed and each.row is None for each in found):
+    together = sum(len(each.parts) for each in history.worse_groups)
+    number = counted(len(history.callpaths), "call path")
+    if any(each.failed and each.name == PROGRAM_BESIDE_CONTROL for each in found):
         beside = f", and so {'is' if worse == 1 else 'are'} {counted(worse, 'call path')}"
         return (
             f"The program is worse at commit {newest} than before, relative to the control"
             f"{beside if worse else ''}."
         )
-    if worse:
+    if together or worse:
         verb = "is" if worse == 1 else "are"
-        return f"{counted(worse, 'call path')} {verb} worse at commit {newest} than before."
+        said = f"{together} of {number} are worse together" if together else ""
+        beside = f", and {counted(worse, 'other')} on {'its' if worse == 1 else 'their'} own"
+        said += beside if together and worse else ""
+        said = said or f"{counted(worse, 'call path')} {verb} worse"
+        return f"{said} at commit {newest} than before."
     suspected = sum(each.status is EntryStatus.SUSPECTED for each in found)
     if suspected:
         return f"Nothing is worse at commit {newest} for certain, {suspected} suspected."
@@ -275,9 +311,10 @@ def _verdict(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
 def _slower_together(history: CommitHistory) -> str:
     """Return what became slower together last, with its conjunction; "" = nothing, or accepted."""
     found = history.found
-    if found.joint and found.joint[0].latest >= history.accepted and not found.joint[0].change < 0:
+    newest = found.joint[0] if found.joint else None
+    if newest is not None and newest.latest >= history.accepted and newest.is_worse:
         number = counted(len(history.callpaths), "call path")
-        return f"but {len(found.joint[0].rows)} of {number} changed together"
+        return f"but {len(newest.rows)} of {number} changed together"
     common = found.common[0] if found.common and history.control is None else None
     if common and common.is_worse and common.leading.latest >= history.accepted:
         return "but all changed by one factor"
@@ -424,14 +461,18 @@ def _control_json(history: CommitHistory) -> dict[str, object] | None:
     }
 
 
+_LEVELS = {ALL: "all", LARGEST: "large"}
+"""Scales of each question about the level."""
+
 _NOTHING = HistoryEntry(EntryStatus.PAST, "", None, "")
 
 
 def _row(history: CommitHistory, entry: HistoryEntry) -> dict[str, Cell]:
     answers = dict(entry.answers)
-    largest, growth, target = (answers.get(each) for each in (LARGEST, GROWTH, TARGET))
+    level = HistoryChange(entry.row, answers).level
+    growth, target = answers.get(GROWTH), answers.get(TARGET)
     before, earliest, likely, latest, raised = (each or None for each in entry.commits)
-    sizes = () if largest is None else (largest.change, largest.low, largest.high)
+    sizes = () if level is None else (level[1].change, level[1].low, level[1].high)
     change, low, high = map(_relative, sizes) if sizes else (None,) * 3
     return {
         "status": str(entry.status),
@@ -440,6 +481,7 @@ def _row(history: CommitHistory, entry: HistoryEntry) -> dict[str, Cell]:
         "change": change,
         "low": low,
         "high": high,
+        "scales": _LEVELS.get(level[0]) if level else None,
         "scale": float(history.scales[-1]),
         "growth_change": None if growth is None else growth.change,
         "change_at_target": None if target is None else _relative(target.change),

@@ -316,7 +316,8 @@ def test_a_comment_stays_short_and_shows_names_literally(run, history):
         if k >= 10:
             values[:15] *= 2
         record = HistoryRecord(f"c{k:02}", k, "time", "s", "p", "mean", np.array([4.0]),
-                               tuple(names), values, np.array([1.0]))  # fmt: skip
+                               tuple(names), values, np.array([1.0]),
+                               {"machine": "A"})  # fmt: skip
         history_store.add(history, record)
     out = run("watch", "status", history, "-f", "comment").out
     assert "15 call paths are worse" in out
@@ -561,3 +562,44 @@ def test_earlier_records_without_values_of_the_control_are_counted(run, history)
     done = run("watch", "status", history, *CONTROL)
     assert done.status == 0
     assert "2 records with too few values of the control not judged" in " ".join(done.out.split())
+
+
+def grouped(history, rows, factors, **labels):
+    """Write a history of eight call paths, some of which become slower at the tenth of 13."""
+    random, names = np.random.default_rng(95), tuple(f"main/f{k}" for k in range(8))
+    for k in range(13):
+        values = np.exp(0.02 * random.standard_normal((8, 3, 3)))
+        values *= np.arange(1.0, 9.0)[:, None, None]
+        if k >= 9:
+            values[list(rows)] *= np.reshape(factors, (-1, 1, 1))
+        record = HistoryRecord(f"c{k:02}", k, "time", "s", "p", "mean", np.array([4.0, 8.0, 16.0]),
+                               names, values, np.ones(3), labels)  # fmt: skip
+        history_store.add(history, record)
+
+
+def test_two_of_eight_call_paths_that_become_slower_fail_as_a_group(run, history, tmp_path):
+    grouped(history, (2, 5), (1.5, 1.9))
+    done = run("watch", "status", history, "--junit", tmp_path / "watch.xml")
+    assert done.status == 1
+    assert done.out.startswith("2 of 8 call paths are worse together at commit c12 than before.")
+    assert "WORSE     2 of 8 call paths: main/f2, main/f5" in done.out
+    assert "the program or the machine" in done.out
+    assert (tmp_path / "watch.xml").read_text().count("<failure") == 1
+    bisected = run("watch", "bisect", history)
+    assert bisected.out.startswith("2 of 8 call paths: main/f2, main/f5")
+    assert run("watch", "status", history, "--accept", "c12").status == 0
+
+
+def test_equal_labels_of_the_machine_name_each_call_path(run, history):
+    grouped(history, (2, 5), (1.5, 1.9), machine="A")
+    done = run("watch", "status", history)
+    assert done.status == 1
+    assert done.out.startswith("2 call paths are worse at commit c12 than before.")
+
+
+def test_three_of_eight_by_one_factor_are_probably_the_machine(run, history):
+    grouped(history, (1, 2, 5), (1.1, 1.1, 1.1))
+    done = run("watch", "status", history)
+    assert done.status == 0
+    assert "JOINT     3 of 8 call paths" in done.out
+    assert "by one factor: probably the machine" in done.out

@@ -9,7 +9,7 @@ import numpy as np
 
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.history.commits import CommitHistory
-from callpath_modeler.history.judgement import LARGEST
+from callpath_modeler.history.judgement import HistoryChange
 from callpath_modeler.history.predictions import Scoreboard
 from callpath_modeler.report.curve import Axes
 from callpath_modeler.report.history_text import (
@@ -152,7 +152,8 @@ def _chart(
     there = np.flatnonzero(~np.isnan(levels))
     if not len(there):
         return tag("p", "not measured at the largest common scale", class_="aside")
-    alarms = [dict(each.answers)[LARGEST] for each in found if LARGEST in dict(each.answers)]
+    changes = [HistoryChange(each.row, dict(each.answers)).level for each in found]
+    alarms = [each[1] for each in changes if each is not None]
     first = min((each.earliest for each in alarms), default=len(levels))
     middle = float(np.median(levels[there[there < first]])) if there[0] < first else 0.0
     change = np.expm1(np.clip(levels - middle, -20.0, 20.0))

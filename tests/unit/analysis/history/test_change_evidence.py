@@ -7,15 +7,15 @@ import pytest
 from scipy import integrate, stats
 
 from callpath_modeler.history.alarms import (
+    Regressions,
     Splits,
-    Sums,
     crowd,
     largest_log_factors,
     log_factors,
     record_weights,
     series_weights,
-    splits,
 )
+from callpath_modeler.modeling.day_scatter import DayScatter, learnt_scatter
 
 
 def factor(t, dof, size):
@@ -47,44 +47,66 @@ def test_the_bound_is_never_below_the_evidence():
     assert (factors <= largest_log_factors(found)).all()
 
 
-def test_splits_are_those_of_the_two_sample_t_test_and_need_values_on_both_sides():
-    random = np.random.default_rng(2)
-    values = random.standard_normal((3, 12))
+def scatter(sd, correlation=0.0, rows=1, dof=1e9):
+    column = np.ones(rows)
+    return DayScatter(
+        0 * column, sd * column, correlation * column, dof * column, 0 * column,
+        np.empty((rows, 0)), (np.empty(0),)
+    )  # fmt: skip
+
+
+def split(values, sd, correlation=0.0, change=7):
+    """Return the step at a record of series with a known scatter, which is wide enough to clip."""
+    rows, records = values.shape
+    known = scatter(sd, correlation, rows)
+    sums = Regressions.of(values, np.zeros(values.shape), known, np.zeros(rows))
+    start = np.zeros((rows, 1), int)
+    return sums.splits(start, np.array([change]), np.array([records]), 2)
+
+
+def test_a_step_is_the_difference_of_means_and_needs_values_on_both_sides():
+    values = np.random.default_rng(2).standard_normal((3, 12))
     values[1, 4] = np.nan
     values[2, :7] = np.nan
-    change = np.full((3, 1), 7)
-    found = splits(
-        Sums.of(values, np.zeros(values.shape)),
-        np.zeros((3, 1), int),
-        change,
-        np.full((3, 1), 12),
-        2,
-        0.0,
-    )
+    found = split(values, 5.0)
     for row in (0, 1):
         before, after = values[row, :7], values[row, 7:]
-        expected = stats.ttest_ind(after, before[~np.isnan(before)])
-        assert found.t[row, 0] == pytest.approx(expected.statistic)
-        assert found.dof[row, 0] == expected.df
+        before = before[~np.isnan(before)]
+        assert found.difference[row, 0] == pytest.approx(after.mean() - before.mean())
+        error = 5.0 * np.sqrt(1 / len(before) + 1 / len(after))
+        assert found.t[row, 0] == pytest.approx(found.difference[row, 0] / error, rel=1e-4)
     assert np.isnan(found.t[2, 0])
-    late = splits(
-        Sums.of(values, np.zeros(values.shape)),
-        np.zeros((3, 1), int),
-        change + 4,
-        np.full((3, 1), 12),
-        2,
-        0.0,
-    )
-    assert np.isnan(late.t).all()
+    assert np.isnan(split(values, 5.0, change=11).t).all()
 
 
-def test_values_without_scatter_are_not_infinitely_sure():
-    values = np.zeros((1, 10))
-    values[0, 5:] = 1e-4
-    found = splits(
-        Sums.of(values, np.zeros(values.shape)), *(np.full((1, 1), k) for k in (0, 5, 10)), 2, 1e-3
-    )
-    assert abs(found.t[0, 0]) < 1
+def test_a_step_of_correlated_records_is_that_of_generalised_least_squares():
+    values = np.random.default_rng(3).standard_normal((1, 12))
+    found, rho = split(values, 5.0, 0.8), 0.8
+    covariance = 25.0 * rho ** np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    design = np.column_stack([np.ones(12), np.arange(12) >= 7])
+    inverse = np.linalg.inv(covariance)
+    precision = design.T @ inverse @ design
+    expected = np.linalg.solve(precision, design.T @ inverse @ values[0])[1]
+    error = np.sqrt(np.linalg.inv(precision)[1, 1])
+    assert found.difference[0, 0] == pytest.approx(expected)
+    assert found.t[0, 0] == pytest.approx(expected / error, rel=1e-6)
+
+
+def test_odd_records_after_a_change_are_no_evidence_and_equal_ones_are():
+    random = np.random.default_rng(6)
+    values = 0.01 * random.standard_normal((20, 40))
+    values[random.random(values.shape) < 0.05] += 0.12
+    segment = np.zeros(values[:, :30].shape, np.intp)
+    known = learnt_scatter(values[:, :30], np.zeros((20, 30)), segment, 1e-3)
+    odd, lasting = values.copy(), values.copy()
+    odd[0, 30:33] = [0.01, 0.6, 0.0]
+    lasting[0, 30:33] = 0.2
+    found = [
+        Regressions.of(each, np.zeros(each.shape), known, np.zeros(20)).evidence(0, 0, 30, 33)
+        for each in (odd, lasting)
+    ]
+    assert found[0] < 6
+    assert found[1] > 14
 
 
 @pytest.mark.parametrize("number", [1, 10, 10_000])
@@ -104,17 +126,9 @@ def test_a_costly_series_has_a_larger_share_and_a_later_one_takes_nothing_away()
     assert after[:3].tolist() == before.tolist()
 
 
-def moved(count, number, by=20.0):
-    t = np.random.default_rng(4).standard_normal((number, 1))
-    t[:count] += by
-    return Splits(t, t, np.full_like(t, 50.0), np.full_like(t, 5.0))
-
-
-@pytest.mark.parametrize(("count", "number"), [(0, 100), (1, 100), (9, 100), (1, 8)])
-def test_few_series_that_move_do_not_make_a_crowd(count, number):
-    assert crowd(moved(count, number), 0.1)[0] < 1.8
-
-
-@pytest.mark.parametrize(("count", "number"), [(12, 100), (40, 100), (2, 8), (3, 4)])
-def test_many_series_that_move_make_a_crowd(count, number):
-    assert crowd(moved(count, number), 0.5 if number == 4 else 0.1)[0] > 6
+def test_series_that_should_not_move_and_do_make_a_crowd():
+    t = np.random.default_rng(4).standard_normal((100, 1))
+    dof = np.full_like(t, 50.0)
+    assert crowd(t, dof)[0] < 1.8
+    t[3] += 20.0
+    assert crowd(t, dof)[0] > 6
