@@ -12,12 +12,14 @@ difference. Both are weighted medians, which a few changed call paths do not mov
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from msgspec import structs
 
+from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.analysis.measured import Sample, deviation_of_models, sample_at
 from callpath_modeler.analysis.pairing import AlignedExperiment, ExperimentPair
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
@@ -132,6 +134,7 @@ def relative_to_others(
     shared: Sequence[FloatArray],
     points: Sequence[int],
     confidence: float,
+    widen: Callable[[Sequence[Sample]], Sequence[Sample]] | None = None,
 ) -> SampleComparison | None:
     """Return the comparison of call paths relative to the change that all share.
 
@@ -141,6 +144,7 @@ def relative_to_others(
     shared : factors of the runs of base, and of new; see `factors_of_runs`
     points : point of base, and of new
     confidence : confidence of the intervals
+    widen : function that adds other noise than that of repetitions; None = there is none
 
     Returns
     -------
@@ -151,6 +155,7 @@ def relative_to_others(
         sample_at(own / factors, point)
         for own, factors, point in zip(values, shared, points, strict=True)
     ]
+    samples = samples if widen is None else [*widen(samples)]
     if not any(sample.is_repeated for sample in samples):
         return None
     before, after = samples
@@ -265,9 +270,22 @@ class Changes:
 
 
 def measured_changes(
-    pair: ExperimentPair, scale: float, inclusive: bool, confidence: float
+    pair: ExperimentPair,
+    scale: float,
+    inclusive: bool,
+    confidence: float,
+    days: ScatterOfDays | None = None,
 ) -> Changes:
-    """Return the measured differences at a common scale."""
+    """Return the measured differences at a common scale.
+
+    Parameters
+    ----------
+    pair : the two experiments
+    scale : value of the parameter
+    inclusive : True = inclusive values
+    confidence : confidence of intervals
+    days : scatter from day to day, which both experiments have as well; None = not known
+    """
     samples, costs, views, points, sums = [], [], [], [], []
     for k, side in enumerate(pair.sides):
         point = int(np.searchsorted(side.points, scale))
@@ -292,12 +310,28 @@ def measured_changes(
             _unrepeated(sample, side, inclusive, of_run_time=pair.has_run_times)
             for sample, side in zip(samples, pair.sides, strict=True)
         ]
+    widen = None
+    if days is not None:
+        # Of a subtree, the history does not know the sum: it has the usual scatter.
+        paths = pair.tree.paths(np.arange(len(pair.tree)))
+        names = [None if inclusive else name for name in paths]
+        shares = [_shares(each) for each in costs]
+        samples = days.widened(samples, [*names, None], scale, shares)
+        of_rows = [each[:-1] for each in shares]
+        widen = partial(days.widened, callpaths=names, scale=scale, shares=of_rows, relative=True)
     test = compare_samples(samples[0], samples[1], confidence)
     if pair.metric.is_time:
         shared = [factors_of_runs(side.values) for side in pair.sides]
-        test = _or_relative(test, relative_to_others(views, shared, points, confidence))
+        relative = relative_to_others(views, shared, points, confidence, widen)
+        test = _or_relative(test, relative)
     at = {pair.parameter: scale, **pair.line.measured_at}
     return changes_of(at, costs[0], costs[1], test, confidence, (sums[0], sums[1]))
+
+
+def _shares(costs: FloatArray) -> FloatArray:
+    """Return the shares of call paths in the cost of the program, which is last, [n + 1]."""
+    known = np.nan_to_num(costs)
+    return np.append(known[:-1] / max(float(known[:-1].sum()), 1e-300), 0.0)
 
 
 def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> SampleComparison:

@@ -24,6 +24,7 @@ from callpath_modeler.analysis.changes import (
     compare_bands,
     measured_changes,
 )
+from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.analysis.excess_work import CARRIES_COST
 from callpath_modeler.analysis.pairing import (
     AlignedExperiment,
@@ -87,6 +88,7 @@ class ExperimentDifference:
     left_out : [n] True if a call path occurs but is not in `predicted`, because one side has no
         model
     order : rows that occur, by the absolute change at the target, else at the largest common scale
+    days : scatter from day to day that measured differences allow for; None = not known
     """
 
     pair: ExperimentPair
@@ -101,6 +103,7 @@ class ExperimentDifference:
     in_new: BoolArray
     left_out: BoolArray
     order: IntArray
+    days: ScatterOfDays | None = None
 
     def __repr__(self) -> str:
         base, new = (side.experiment.name for side in self.pair.sides)
@@ -179,11 +182,18 @@ class Differences:
     ----------
     pair : the two experiments
     confidence : confidence of intervals; 1 - confidence is the false discovery rate
+    days : scatter from day to day, which both experiments have as well; None = not known
     """
 
-    def __init__(self, pair: ExperimentPair, confidence: float = CONFIDENCE) -> None:
+    def __init__(
+        self,
+        pair: ExperimentPair,
+        confidence: float = CONFIDENCE,
+        days: ScatterOfDays | None = None,
+    ) -> None:
         self.pair = pair
         self.confidence = confidence
+        self.days = days
         self._measured: dict[tuple[float, bool], Changes] = {}
         self._growth: dict[bool, GrowthChange] = {}
         self._predictions: dict[float, PredictedPair] = {}
@@ -226,6 +236,7 @@ class Differences:
             in_new=in_new,
             left_out=left_out,
             order=np.flatnonzero(in_base | in_new),
+            days=self.days,
         )
         return replace(found, order=_order(found))
 
@@ -245,7 +256,9 @@ class Differences:
         """Return the measured differences at a common scale."""
         key = scale, inclusive
         if key not in self._measured:
-            self._measured[key] = measured_changes(self.pair, scale, inclusive, self.confidence)
+            self._measured[key] = measured_changes(
+                self.pair, scale, inclusive, self.confidence, self.days
+            )
         return self._measured[key]
 
     def predictions(self, scale: float) -> PredictedPair:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,14 +10,15 @@ import click
 from callpath_modeler.cli import EXIT_NO
 from callpath_modeler.cli.configured_command import Configured, note_other
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import LIST, option
-from callpath_modeler.cli.options import study_options, target_options, with_standard_input
+from callpath_modeler.cli.option_groups import LIST, call_option, option
+from callpath_modeler.cli.options import A_FILE, study_options, target_options, with_standard_input
 from callpath_modeler.cli.render import refuse_incomplete
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer, table_options
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
 if TYPE_CHECKING:
+    from callpath_modeler.analysis.days import ScatterOfDays
     from callpath_modeler.analysis.difference import ExperimentDifference
     from callpath_modeler.arrays import IntArray
     from callpath_modeler.studies.question import Question
@@ -39,6 +41,11 @@ _TOP_OF_A_TABLE = 10
     "Show and judge call paths that match, e.g. '**/MPI_*'.",
     example='"main/**/MPI_*"',
 )
+@call_option(
+    "--history STORE",
+    "Learn the scatter from day to day from a history of `cpmodel watch`, and allow for it.",
+    type=A_FILE,
+)
 @table_options
 @target_options
 @study_options
@@ -48,6 +55,7 @@ def command(
     *,
     fail_on: str | None,
     select: str | None,
+    history: Path | None,
     table: OutputRequest,
     question: Question,
     study: Study,
@@ -82,7 +90,8 @@ def command(
     base, new = map(str, study.sources)
     note_other(ctx, new)
     study.sources = (new,)
-    compared = study.reading(requirements=True).difference(base, question)
+    days = None if history is None else _scatter_of_days(history, question.metric)
+    compared = study.reading(requirements=True).difference(base, question, days=days)
     found = compared.difference
     rows = _chosen(found, select)
     broken = [] if limits is None else violations(found, limits, rows)
@@ -101,6 +110,16 @@ def command(
         ctx.exit(EXIT_NO)
     if limits is not None:
         refuse_incomplete(compared.findings)
+
+
+def _scatter_of_days(store: Path, metric: str | None) -> ScatterOfDays:
+    """Return the scatter from day to day that a history shows."""
+    from callpath_modeler.history import commits, history_store
+    from callpath_modeler.history.day_to_day import scatter_of_days
+    from callpath_modeler.support.input_limits import InputLimits
+
+    records = history_store.read(store, None)
+    return scatter_of_days(commits.judged(records, metric=metric, limits=InputLimits.of(store)))
 
 
 def _chosen(found: ExperimentDifference, select: str | None) -> IntArray:

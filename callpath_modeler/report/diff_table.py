@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.analysis.difference import (
     ExperimentDifference,
     Violation,
@@ -156,6 +157,7 @@ def comparison_header(
         "target": found.at_target.scale if found.at_target else None,
         "basis": found.basis,
         "confidence": found.confidence,
+        "days": None if found.days is None else _days_json(found.days),
         "total": {
             "at_scale": _total(found.measured),
             "at_target": _total(found.at_target),
@@ -177,6 +179,12 @@ def comparison_header(
         ],
         "findings": findings_json(compared.both),
     }
+
+
+def _days_json(days: ScatterOfDays) -> dict[str, object]:
+    """Return the records of a history, and its usual scatter from day to day at each scale."""
+    scales = days.scales.tolist()
+    return {"records": days.records, "scatter": {f"{at:g}": days.usual(at) for at in scales}}
 
 
 def _total(changes: Changes | None) -> dict[str, object] | None:

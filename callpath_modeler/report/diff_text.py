@@ -9,6 +9,7 @@ from rich.text import Text
 
 from callpath_modeler.analysis.cause import NOTHING
 from callpath_modeler.analysis.changes import Changes
+from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.analysis.difference import (
     ExperimentDifference,
     Violation,
@@ -372,6 +373,12 @@ def _before(label: str) -> str:
     return "it did not grow" if label == NOTHING else label
 
 
+_OF_ONE_DAY = (
+    "Repetitions of one day do not show how much days differ, often by several percent: "
+    "--history STORE does."
+)
+
+
 def _legend(found: ExperimentDifference, header: str) -> list[str]:
     is_predicted = found.costs is found.predicted
     costs = "predicted" if is_predicted else f"measured at {scale_text(found, found.costs)}"
@@ -390,7 +397,17 @@ def _legend(found: ExperimentDifference, header: str) -> list[str]:
         chance = percent(1 - found.confidence)
         alone = _of_one_alone(found) if f" {_band_title(found)}" in header else ""
         lines.append(f"at most {chance} of the differences shown should be due to chance{alone}")
+        if not is_predicted:
+            lines.append(_OF_ONE_DAY if found.days is None else _of_days(found, found.days))
     return lines
+
+
+def _of_days(found: ExperimentDifference, days: ScatterOfDays) -> str:
+    scale = found.changes.scale if found.costs is found.ran else float(found.pair.scales[-1])
+    usual = percent(float(np.expm1(days.usual(scale))))
+    return (
+        f"Call paths usually differ by {usual} from day to day (history of {days.records} records)."
+    )
 
 
 def _of_one_alone(found: ExperimentDifference) -> str:

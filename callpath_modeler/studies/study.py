@@ -47,6 +47,7 @@ from callpath_modeler.support.front_ends import HtmlReprMixin
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer
+    from callpath_modeler.analysis.days import ScatterOfDays
     from callpath_modeler.analysis.difference import Differences
     from callpath_modeler.analysis.ensemble import Losses
     from callpath_modeler.analysis.expectations.check_result import Check
@@ -451,7 +452,14 @@ class Study(HtmlReprMixin):
         other.load_options = replace(other.load_options, where=kept)
         return verify(ranking, other.experiment(fitted.metric.name))
 
-    def difference(self, base: Sources, question: Question | None = None, **asked: Any) -> Compared:
+    def difference(
+        self,
+        base: Sources,
+        question: Question | None = None,
+        *,
+        days: ScatterOfDays | None = None,
+        **asked: Any,
+    ) -> Compared:
         """Return the comparison of an earlier experiment with this one.
 
         Without a target, an experiment with too few scales for models is compared as measured. A
@@ -462,6 +470,7 @@ class Study(HtmlReprMixin):
         ----------
         base : sources of the earlier experiment
         question : the question
+        days : scatter from day to day, as `history.day_to_day` learns it; None = not known
         asked : fields of the question, such as ``target=1024``
 
         Raises
@@ -504,6 +513,7 @@ class Study(HtmlReprMixin):
         found = differences_of(
             side(before, sources), side(after, self.sources), metric, held, fitting
         )
+        found.days = days
         return compared_at(found, scale, inclusive=question.inclusive, predicted=question.predicted)
 
     def differences(self, base: str | Path, new: Fitted) -> Differences:

@@ -1,0 +1,106 @@
+"""Differences of two days allow for the scatter from day to day that a history shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import callpath_modeler as cpm
+from callpath_modeler.analysis.changes import measured_changes
+from callpath_modeler.analysis.measured import Sample
+from callpath_modeler.errors import DataError
+from callpath_modeler.history.alarms import AlarmRule
+from callpath_modeler.history.commits import CommitHistory
+from callpath_modeler.history.day_to_day import scatter_of_days
+from callpath_modeler.history.judgement import judge
+from callpath_modeler.studies.comparison import differences_of
+
+SCALES = np.array([8.0, 16.0, 32.0, 64.0])
+ROWS, CHANGED, PAIRS = 25, 10, 12
+NAMES = tuple(f"main/f{row}" for row in range(ROWS))
+
+
+def day(random, factor=1.0, scatter=0.05):
+    """Return values of one day, [n, K, R]: a factor of each call path, and noise of repetitions."""
+    of_day = np.exp(scatter * random.standard_normal((ROWS, 1, 1)))
+    noise = np.exp(0.02 * random.standard_normal((ROWS, len(SCALES), 3)))
+    values = np.linspace(1, 5, ROWS)[:, None, None] * of_day * noise
+    values[CHANGED] *= factor
+    return values
+
+
+def learnt(values, names=NAMES):
+    """Return the scatter of a history [n, T, K, R]."""
+    found = judge(values, SCALES, None, AlarmRule())
+    records = (None,) * values.shape[1]
+    return scatter_of_days(
+        CommitHistory(records, 0, names, SCALES, values, None, AlarmRule(), found)
+    )
+
+
+def runs(values):
+    """Return an experiment of one day."""
+    grid = np.ndindex(values.shape)
+    table = [
+        {"callpath": NAMES[i].replace("/", "->"), "p": SCALES[k], "n": r, "time": values[i, k, r]}
+        for i, k, r in grid
+    ]
+    return cpm.from_frame(pd.DataFrame(table), parameters=["p"], repetition="n")
+
+
+def named(before, after, days):
+    """Return the call paths that are told to be worse or better at the largest scale."""
+    pair = differences_of(runs(before), runs(after), "time").pair
+    found = measured_changes(pair, 64.0, False, 0.95, days)
+    return {pair.tree.path(int(row)) for row in np.flatnonzero(found.mark[:-1])}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Return (false, found): pairs with a wrong name, and pairs in which +50 % is named."""
+    false, found, without = 0, 0, 0
+    for seed in range(PAIRS):
+        random = np.random.default_rng([seed, 7])
+        days = learnt(np.stack([day(random) for _ in range(30)], axis=1))
+        before, after, slower = day(random), day(random), day(random, 1.5)
+        false += bool(named(before, after, days))
+        without += bool(named(before, after, None))
+        found += NAMES[CHANGED] in named(before, slower, days)
+    return false, found, without
+
+
+def test_days_that_differ_by_chance_name_no_call_path(pairs):
+    false, _, without = pairs
+    assert false <= 2
+    # Repetitions of one day cannot show it.
+    assert without == PAIRS
+
+
+def test_a_change_well_above_the_scatter_is_found(pairs):
+    assert pairs[1] >= PAIRS - 2
+
+
+def test_the_scatter_is_that_of_the_days_and_changes_do_not_count():
+    random = np.random.default_rng(3)
+    values = np.stack([day(random) for _ in range(30)], axis=1)
+    assert learnt(values).usual(64.0) == pytest.approx(0.05, rel=0.3)
+    quiet = np.stack([day(random, scatter=0.01) for _ in range(30)], axis=1)
+    quiet[CHANGED, 15:] *= 2.0
+    assert np.sqrt(learnt(quiet).own[CHANGED]).max() < 0.05
+
+
+def test_unknown_call_paths_and_scales_have_the_usual_scatter():
+    random = np.random.default_rng(4)
+    values = np.stack([day(random) for _ in range(12)], axis=1)
+    days = learnt(values, tuple(f"other{name}" for name in NAMES))
+    sample = Sample(np.ones(1), np.ones(1), np.full(1, np.nan), np.ones(1))
+    (known,) = days.widened([sample], ["never/seen"], 1e6, [np.ones(1)])
+    variance = np.median(days.own[:, -1]) + days.common[-1]
+    assert known.variance[0] == pytest.approx(variance)
+
+
+def test_a_short_history_is_refused():
+    random = np.random.default_rng(1)
+    with pytest.raises(DataError, match="the history has 3 records"):
+        learnt(np.stack([day(random) for _ in range(3)], axis=1))
