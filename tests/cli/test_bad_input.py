@@ -197,7 +197,6 @@ def test_a_link_and_the_profile_it_leads_to_count_once(run, series):
         (["--target", "1e300"], "out of bounds"),
         (["--target", "1e400"], "out of bounds"),
         (["--target", "1e-300"], "out of bounds"),
-        ([], "no target"),
         (["--target", "64", "--at", "p=64"], "give the same value"),
         (["--target", "64", "--at", "n=9"], "give all values with --at p=64,n=9"),
         (["--at", "p=64,n=3"], "no parameter 'n'"),
