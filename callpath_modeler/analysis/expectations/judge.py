@@ -95,7 +95,7 @@ class CriterionQuery:
         if subjects.rows is None or len(subjects) > 1 or subjects.inclusive:
             return self
         if isinstance(criterion, GrowthLimit):
-            return subjects.measured, criterion.limits, criterion.expected, self.confidence
+            return subjects.measured, criterion.limits, self.confidence
         if isinstance(criterion, Bound):
             return subjects.measured, criterion.kind, self.target, self.confidence
         return self
@@ -108,7 +108,7 @@ def evaluations(questions: Iterable[CriterionQuery]) -> int:
 
 _About = tuple[Measured, bool, bool]
 """Kind of subjects: models, whether the subject is the whole program, whether with callees."""
-_Limit = tuple[_About, DeviationLimits, Growth, float]
+_Limit = tuple[_About, DeviationLimits, Growth | None, float]
 Procedure = Literal["mixture", "published"]
 """How growths are compared with limits: by probabilities, or by the choice of the publication."""
 _Number = tuple[_About, CriterionKind, float, float]
@@ -163,8 +163,9 @@ def evaluate_batched(
         criterion, subjects = question.criterion, question.subjects
         about = subjects.measured, subjects.rows is None, subjects.inclusive
         if isinstance(criterion, GrowthLimit):
-            limit = about, criterion.limits, criterion.expected, question.confidence
-            limits[limit].append(question)
+            # Probabilities depend on the limits alone, and growths are slow to hash.
+            expected = criterion.expected if procedure == "published" else None
+            limits[about, criterion.limits, expected, question.confidence].append(question)
         elif isinstance(criterion, Bound):
             assert question.target is not None
             key = about, criterion.kind, question.target, question.confidence
@@ -176,7 +177,7 @@ def evaluate_batched(
         sums_of(every.measured).announce(every)
     for limited, group in limits.items():
         every, (_, within, expected, confidence) = subjects_of[limited], limited
-        if procedure == "mixture":
+        if expected is None:
             models = sums_of(every.measured).of_subjects(every)
             check = GrowthCheck.of(every, models, within, confidence)
         else:
@@ -266,6 +267,9 @@ class Judge:
     _patterns: dict[Fitted, Patterns] = field(default_factory=dict, repr=False)
     _free: dict[Fitted, BoolArray] = field(default_factory=dict, repr=False)
     _rows: dict[tuple[Fitted, str], IntArray] = field(default_factory=dict, repr=False)
+    _spaces: dict[tuple[Fitted, str, DeviationLimits], SearchSpace | None] = field(
+        default_factory=dict, repr=False
+    )
 
     @cached_property
     def _budget(self) -> EvaluationBudget:
@@ -523,21 +527,17 @@ class Judge:
     def _in_wider_space(
         self, expectation: Expectation, criterion: Criterion, subjects: Subjects
     ) -> Subjects | None:
-        """Return subjects with models that can have an expected growth; None = they have them.
-
-        A space that the user chose stays.
-        """
+        """Return subjects with models that can have an expected growth; None = they have them."""
         if self.wider is None or not isinstance(criterion, GrowthLimit) or not len(subjects):
             return None
-        fitted = subjects.fitted
-        several = len(fitted.parameters) > 1
-        method: Method = "classic" if fitted.models.method == "classic" else "mixture"
-        space = default_space(method, several=several)
-        wide = space_with(space, criterion.expected, criterion.limits)
-        # Models in several parameters have no exponentials.
-        if wide == space or fitted.models.space != space or (several and wide.exponential):
+        # Most expectations of a file share their limits.
+        key = subjects.fitted, criterion.text, criterion.limits
+        if key not in self._spaces:
+            self._spaces[key] = _wider_space(subjects.fitted, criterion)
+        space = self._spaces[key]
+        if space is None:
             return None
-        models = self._models_of(expectation, expectation.metric, "metric", wide)
+        models = self._models_of(expectation, expectation.metric, "metric", space)
         return replace(subjects, measured=self._measured_of(models))
 
     def _judged(
@@ -628,6 +628,20 @@ class Judge:
         except ComparisonError as cause:
             message = f"bound = {comparison.text!r}: {cause.message}"
             self._refuse(expectation, "bound", message, f"e.g. {EXAMPLES['bound']}")
+
+
+def _wider_space(fitted: Fitted, limit: GrowthLimit) -> SearchSpace | None:
+    """Return the space of models that can have an expected growth; None = that of `fitted`.
+
+    A space that the user chose stays.
+    """
+    several = len(fitted.parameters) > 1
+    method: Method = "classic" if fitted.models.method == "classic" else "mixture"
+    space = default_space(method, several=several)
+    wide = space_with(space, limit.expected, limit.limits)
+    # Models in several parameters have no exponentials.
+    is_same = wide == space or fitted.models.space != space
+    return None if is_same or (several and wide.exponential) else wide
 
 
 @dataclass(frozen=True, slots=True, eq=False)
