@@ -312,13 +312,11 @@ def measured_changes(
         ]
     widen = None
     if days is not None:
-        # Of a subtree, the history does not know the sum: it has the usual scatter.
-        paths = pair.tree.paths(np.arange(len(pair.tree)))
-        names = [None if inclusive else name for name in paths]
-        shares = [_shares(each) for each in costs]
-        samples = days.widened(samples, [*names, None], scale, shares)
-        of_rows = [each[:-1] for each in shares]
-        widen = partial(days.widened, callpaths=names, scale=scale, shares=of_rows, relative=True)
+        # The history knows no sums of subtrees, so these have the usual scatter.
+        every = np.arange(len(pair.tree))
+        names = [""] * len(every) if inclusive else pair.tree.paths(every)
+        samples = days.widened(samples, names, scale, relative=False)
+        widen = partial(days.widened, callpaths=names, scale=scale, relative=True)
     test = compare_samples(samples[0], samples[1], confidence)
     if pair.metric.is_time:
         shared = [factors_of_runs(side.values) for side in pair.sides]
@@ -326,12 +324,6 @@ def measured_changes(
         test = _or_relative(test, relative)
     at = {pair.parameter: scale, **pair.line.measured_at}
     return changes_of(at, costs[0], costs[1], test, confidence, (sums[0], sums[1]))
-
-
-def _shares(costs: FloatArray) -> FloatArray:
-    """Return the shares of call paths in the cost of the program, which is last, [n + 1]."""
-    known = np.nan_to_num(costs)
-    return np.append(known[:-1] / max(float(known[:-1].sum()), 1e-300), 0.0)
 
 
 def _or_relative(test: SampleComparison, relative: SampleComparison | None) -> SampleComparison:

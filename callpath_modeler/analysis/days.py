@@ -23,7 +23,8 @@ class ScatterOfDays:
     scales : [K] values of the parameter
     own, own_dof : [n, K] variance of each call path relative to the others, and its degrees of
         freedom
-    common, common_dof : [K] variance of what all call paths share, and its degrees of freedom
+    common, common_dof : [K] the same of what all call paths share
+    program, program_dof : [K] the same of the sum of all call paths
     """
 
     records: int
@@ -33,6 +34,8 @@ class ScatterOfDays:
     own_dof: FloatArray
     common: FloatArray
     common_dof: FloatArray
+    program: FloatArray
+    program_dof: FloatArray
 
     def usual(self, scale: float) -> float:
         """Return the usual standard deviation of the logarithm of a call path at a scale."""
@@ -42,11 +45,10 @@ class ScatterOfDays:
     def widened(
         self,
         samples: Sequence[Sample],
-        callpaths: Sequence[str | None],
+        callpaths: Sequence[str],
         scale: float,
-        shares: Sequence[FloatArray],
         *,
-        relative: bool = False,
+        relative: bool,
     ) -> list[Sample]:
         """Return samples of single days whose noise holds the scatter from day to day as well.
 
@@ -54,45 +56,37 @@ class ScatterOfDays:
 
         Parameters
         ----------
-        samples : samples at the scale, each [m]
-        callpaths : [m] names; None = a sum over call paths
+        samples : samples of call paths and, last, of the program, each [m + 1]
+        callpaths : [m] names; one that the history does not know has the usual scatter
         scale : value of the parameter; the nearest one of the history counts
-        shares : of each sample, the shares of call paths in the program, [m]; 0 = a sum
-        relative : True = values relative to those of all call paths
+        relative : True = call paths relative to all of them, without the program, each [m]
         """
         place = self._place(scale)
-        own, dof = self.own[:, place], self.own_dof[:, place]
-        rows = np.array([-1 if name is None else self.rows.get(name, -1) for name in callpaths])
-        variance = np.where(rows >= 0, own[rows], np.median(own))
-        freedom = np.where(rows >= 0, dof[rows], np.median(dof))
-        is_sum = np.array([name is None for name in callpaths])
-        found = []
-        for sample, share in zip(samples, shares, strict=True):
-            # The call paths of a sum differ independently, beside what they share.
-            between = np.where(is_sum, float((share**2 * variance).sum()), variance)
-            parts = [(between, freedom)]
-            if not relative:
-                parts.append((self.common[place], self.common_dof[place]))
-            found.append(_with_variances(sample, parts))
-        return found
+        rows = np.array([self.rows.get(name, -1) for name in callpaths], np.intp)
+        variance, dof = (
+            np.where(rows >= 0, each[rows, place], np.median(each[:, place]))
+            for each in (self.own, self.own_dof)
+        )
+        parts = [(variance, dof)]
+        if not relative:
+            shared = np.append(np.full(len(rows), self.common[place]), 0.0)
+            parts = [
+                (np.append(variance, self.program[place]), np.append(dof, self.program_dof[place])),
+                (shared, np.full(len(shared), self.common_dof[place])),
+            ]
+        return [_with_variances(sample, parts) for sample in samples]
 
     def _place(self, scale: float) -> int:
         return int(np.argmin(np.abs(np.log(self.scales / scale))))
 
 
-def _with_variances(
-    sample: Sample, parts: Sequence[tuple[FloatArray | float, FloatArray | float]]
-) -> Sample:
+def _with_variances(sample: Sample, parts: Sequence[tuple[FloatArray, FloatArray]]) -> Sample:
     """Return a sample with further variances of its centre; degrees of freedom by Welch (1947)."""
-    count = np.maximum(sample.count, 1)
-    known = ~np.isnan(sample.variance)
-    own = np.where(known, sample.variance / count, 0.0)
-    every = [(own, np.where(known, sample.dof, np.inf)), *parts]
-    total = sum((np.asarray(variance) for variance, _ in every), np.zeros(len(count)))
+    count, known = np.maximum(sample.count, 1), ~np.isnan(sample.variance)
+    own = np.where(known, sample.variance / count, 0.0), np.where(known, sample.dof, np.inf)
+    variance, dof = (np.array(column) for column in zip(own, *parts, strict=True))
+    total = variance.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        squares = sum(
-            (np.nan_to_num(np.asarray(variance) ** 2 / dof) for variance, dof in every),
-            np.zeros(len(count)),
-        )
-        dof = np.where(squares > 0, total**2 / squares, np.where(known, sample.dof, 1.0))
-    return structs.replace(sample, variance=total * count, dof=dof)
+        squares = np.nan_to_num(variance**2 / dof).sum(axis=0)
+        joint = np.where(squares > 0, total**2 / squares, np.where(known, sample.dof, 1.0))
+    return structs.replace(sample, variance=total * count, dof=joint)

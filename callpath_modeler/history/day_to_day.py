@@ -8,7 +8,7 @@ from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError
 from callpath_modeler.history.commits import CommitHistory
-from callpath_modeler.history.judgement import JudgedHistory
+from callpath_modeler.history.judgement import JudgedHistory, levels_of_sum
 from callpath_modeler.modeling.day_scatter import learnt_scatter
 
 LEAST_DAYS = 6
@@ -30,13 +30,24 @@ def scatter_of_days(history: CommitHistory) -> ScatterOfDays:
             hint="cpmodel watch add STORE RUNS, once a day",
         )
     levels, least = history.found.levels, history.rule.least_sd
-    segment = _segments(history.found, len(history.callpaths), records)
+    segment, of_all = _segments(history.found, len(history.callpaths), records)
     own, own_dof = _by_scale(levels.own, levels.error, segment, least)
-    whole = levels.common[None]
-    steady = np.zeros((1, records), np.intp)
-    common, common_dof = _by_scale(whole, np.zeros(whole.shape), steady, least)
-    rows = {name: row for row, name in enumerate(history.callpaths)}
-    return ScatterOfDays(records, rows, history.scales, own, own_dof, common[0], common_dof[0])
+    shared = levels.common[None]
+    common, common_dof = _by_scale(shared, np.zeros(shared.shape), of_all, least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(history.values > 0, np.log(history.values), np.nan)
+    program, program_dof = _by_scale(*levels_of_sum(logs), of_all, least)
+    return ScatterOfDays(
+        records,
+        {name: row for row, name in enumerate(history.callpaths)},
+        history.scales,
+        own,
+        own_dof,
+        common[0],
+        common_dof[0],
+        program[0],
+        program_dof[0],
+    )
 
 
 def _by_scale(
@@ -51,12 +62,19 @@ def _by_scale(
     return np.stack(variance, axis=1), np.stack([each.dof for each in found], axis=1)
 
 
-def _segments(found: JudgedHistory, rows: int, records: int) -> IntArray:
-    """Return the number of the level of each record, [n, T]; a change begins another level."""
+def _segments(found: JudgedHistory, rows: int, records: int) -> tuple[IntArray, IntArray]:
+    """Return the number of the level of each record; a change begins another level.
+
+    Returns
+    -------
+    IntArray, IntArray
+        Of each call path, [n, T], and of all together, [1, T], which any change touches.
+    """
     segment = np.zeros((rows, records), np.intp)
-    for change in found.own:
-        assert change.row is not None, "it is a change of one call path"
-        segment[change.row, change.leading.likely :] += 1
-    for joint in found.joint:
-        segment[joint.rows, joint.likely :] += 1
-    return segment
+    of_all = np.zeros((1, records), np.intp)
+    touched = [(each.row, each.leading.likely) for each in (*found.own, *found.common)]
+    for row, begin in (*touched, *((joint.rows, joint.likely) for joint in found.joint)):
+        of_all[0, begin:] += 1
+        if row is not None:
+            segment[row, begin:] += 1
+    return segment, of_all

@@ -1,18 +1,18 @@
 """Judgement of a history: changed call paths, their commits, and the next commit to measure.
 
-Several questions are asked of each call path: did it change at all scales, at the large ones, did
-its growth change, and did it change at the target? Each answer weighs the scales by their
-precision, which differs by what noise leaves of them. Growth is the slope of logarithms over the
+Four questions are asked of each call path. Did it change at all scales? Did it change at the large
+ones? Did its growth change? Did it change at the target? Each answer weighs the scales by their
+precision: a noisy scale counts little. Growth is the slope of logarithms over the
 logarithm of the scale. The change at the target extrapolates the changes at the measured scales as
 a power of the scale. All answers together have one false-alarm rate.
 
 Runs cannot tell a change of the program from one of the machine. So a call path is named if it
 alone changed, or if there is evidence that the machine did not: a control, or equal labels. Few
-call paths that become slower while all others stay the same are worse as a group. What happens to
-many call paths is a joint change.
+call paths that become slower while all others stay the same are worse as a group. A change of many call
+paths is a joint change.
 
-A control is a set of call paths that did not change. With a control, the noise is what its call
-paths share, and the cost of all others relative to it is that of the program.
+A control is a set of call paths that did not change. With a control, its call paths show the noise,
+and the program is the cost of all others relative to it.
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ def relative_levels(values: FloatArray, control: BoolArray | None = None) -> Lev
     if control is None:
         return Levels(_relative(level), error, common)
     # The sum sees changes of any number of call paths, and new call paths.
-    cost = _log_sum(own[~control])[None]
-    program, program_error = centre_of_repetitions(cost, spread_of_repetitions(cost))
+    program, program_error = levels_of_sum(own[~control])
     return Levels(_relative(level), error, common, _relative(program)[0], program_error[0])
 
 
@@ -155,11 +154,17 @@ def _of_control(logs: FloatArray, deviation: FloatArray) -> FloatArray:
     return np.where((~np.isnan(known)).sum(axis=0) >= LEAST_CONTROL, shared, np.nan)
 
 
-def _log_sum(logs: FloatArray) -> FloatArray:
-    """Return the logarithm of the sum over call paths [n, K, R]; NaN = no value."""
+def levels_of_sum(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the levels of the sum over call paths, and their squared standard errors, [1, T, K].
+
+    Parameters
+    ----------
+    logs : [n, T, K, R] logarithms of values; NaN = missing
+    """
     most = np.fmax.reduce(logs, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(np.nansum(np.exp(logs - most), axis=0)) + most)
+        cost = (np.log(np.nansum(np.exp(logs - most), axis=0)) + most)[None]
+    return centre_of_repetitions(cost, spread_of_repetitions(cost))
 
 
 ALL, LARGEST, GROWTH, TARGET = "all", "largest", "growth", "target"

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from callpath_modeler import modeling
+from callpath_modeler.analysis.days import ScatterOfDays
 from callpath_modeler.analysis.difference import Differences, ExperimentDifference
 from callpath_modeler.analysis.measured_only import says_no_scale, with_unknown_scale
 from callpath_modeler.analysis.pair_forecast import PairForecast
@@ -154,6 +155,7 @@ def differences_of(
     metric: str | None = None,
     held: Mapping[str, float] | None = None,
     options: FitOptions | None = None,
+    days: ScatterOfDays | None = None,
 ) -> Differences:
     """Return the differences of two experiments at any target.
 
@@ -161,6 +163,7 @@ def differences_of(
     ----------
     base, new, metric, held : as for `compare`
     options : parameter, centre of repetitions, confidence and workers, as for `compare`
+    days : scatter from day to day, which both experiments have as well; None = not known
 
     Raises
     ------
@@ -184,7 +187,7 @@ def differences_of(
     line = common_line(before, after, parameter, held)
     old, young = _along(old, line), _along(young, line)
     pair = pair_up((before, old), (after, young), metric, line, options.aggregate)
-    return Differences(pair, options.confidence)
+    return Differences(pair, options.confidence, days)
 
 
 def at_scales(

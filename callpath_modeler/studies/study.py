@@ -511,9 +511,8 @@ class Study(HtmlReprMixin):
             return found
 
         found = differences_of(
-            side(before, sources), side(after, self.sources), metric, held, fitting
+            side(before, sources), side(after, self.sources), metric, held, fitting, days
         )
-        found.days = days
         return compared_at(found, scale, inclusive=question.inclusive, predicted=question.predicted)
 
     def differences(self, base: str | Path, new: Fitted) -> Differences:

@@ -94,10 +94,21 @@ def test_unknown_call_paths_and_scales_have_the_usual_scatter():
     random = np.random.default_rng(4)
     values = np.stack([day(random) for _ in range(12)], axis=1)
     days = learnt(values, tuple(f"other{name}" for name in NAMES))
-    sample = Sample(np.ones(1), np.ones(1), np.full(1, np.nan), np.ones(1))
-    (known,) = days.widened([sample], ["never/seen"], 1e6, [np.ones(1)])
+    sample = Sample(np.ones(2), np.ones(2), np.full(2, np.nan), np.ones(2))
+    (known,) = days.widened([sample], ["never/seen"], 1e6, relative=False)
     variance = np.median(days.own[:, -1]) + days.common[-1]
-    assert known.variance[0] == pytest.approx(variance)
+    assert known.variance == pytest.approx([variance, days.program[-1]])
+
+
+def test_subtrees_have_the_usual_scatter():
+    """The history knows no sums of subtrees, so a difference of days names none of them."""
+    random = np.random.default_rng(6)
+    days = learnt(np.stack([day(random) for _ in range(30)], axis=1))
+    pair = differences_of(runs(day(random)), runs(day(random)), "time").pair
+    found = measured_changes(pair, 64.0, True, 0.95, days)
+    width = np.log1p(found.high) - np.log1p(found.low)
+    assert np.nanmin(width[:-1]) > 2 * days.usual(64.0)
+    assert not found.mark[:-1].any()
 
 
 def test_a_short_history_is_refused():
