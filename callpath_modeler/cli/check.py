@@ -30,14 +30,6 @@ if TYPE_CHECKING:
     from callpath_modeler.studies.study import Study
 
 _GITHUB = "github"
-PROCEDURE = option(
-    "--procedure",
-    "How growth is compared: probabilities of all hypotheses, or the published choice of one.",
-    type=click.Choice(["mixture", "published"]),
-    default="mixture",
-    show_default=True,
-    group=MODELS,
-)
 
 
 @click.command("check", cls=Configured, apart=("target", "at", "metric", "inclusive", "exclusive"))
@@ -51,7 +43,14 @@ PROCEDURE = option(
     type=click.Choice([*FORMATS, _GITHUB]),
 )
 @output_option("--all", "List the expectations that pass, too, in the table.", "complete")
-@PROCEDURE
+@option(
+    "--procedure",
+    "How growth is compared: probabilities of all hypotheses, or the published choice of one.",
+    type=click.Choice(["mixture", "published"]),
+    default="mixture",
+    show_default=True,
+    group=MODELS,
+)
 @output_file("Write to a file.")
 @FORCE_ALL
 @question_options

@@ -293,38 +293,26 @@ class _Reader:
         self, text: str, deviation: str | None, named: Sequence[str], place: Place
     ) -> tuple[GrowthLimit, ...]:
         """Return the limit of a growth along each of its parameters."""
-        _, rest = _split(text)
+        sign, rest = _split(text)
         expected = self._growths(rest, text, (*place, "growth"), named)
         given: dict[str, Growth] | None = None
         if deviation is not None:
-            where, wanted = (*place, "deviation"), [*expected] or named
-            given = self._growths(deviation, deviation, where, wanted)
-        names: list[str | None] = [*expected] or [next(iter(given or ()), None)]
+            wanted = [*expected] or named
+            given = self._growths(deviation, deviation, (*place, "deviation"), wanted)
+        if not expected:
+            expected = {next(iter(given or ()), ""): CONSTANT_GROWTH}
         limits = []
-        for name in names:
-            growth = CONSTANT_GROWTH if name is None else expected.get(name, CONSTANT_GROWTH)
-            far = None if given is None or name is None else given.get(name)
-            far = CONSTANT_GROWTH if given == {} else far
-            limits.append(self._limit(text, deviation, place, growth, far, name))
+        for name, growth in expected.items():
+            far = default_deviation(growth) if sign is None else CONSTANT_GROWTH
+            if given is not None:
+                # O(1) is a deviation along all parameters.
+                far = given.get(name, far) if given else CONSTANT_GROWTH
+            if far < CONSTANT_GROWTH:
+                self._refuse(place, "deviation", f"deviation = {deviation!r} is below O(1)")
+            low = None if sign is True else growth / far
+            high = None if sign is False else growth * far
+            limits.append(GrowthLimit(text, growth, DeviationLimits(low, high), name or None))
         return tuple(limits)
-
-    def _limit(
-        self,
-        text: str,
-        deviation: str | None,
-        place: Place,
-        expected: Growth,
-        given: Growth | None,
-        parameter: str | None,
-    ) -> GrowthLimit:
-        """Return the limit of a growth along one parameter."""
-        sign, _ = _split(text)
-        far = given or (default_deviation(expected) if sign is None else CONSTANT_GROWTH)
-        if far < CONSTANT_GROWTH:
-            self._refuse(place, "deviation", f"deviation = {deviation!r} is below O(1)")
-        low = None if sign is True else expected / far
-        high = None if sign is False else expected * far
-        return GrowthLimit(text, expected, DeviationLimits(low, high), parameter)
 
     def _growths(
         self, text: str, whole: str, place: Place, wanted: Sequence[str]
