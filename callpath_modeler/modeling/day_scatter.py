@@ -26,7 +26,6 @@ from callpath_modeler.modeling.constants.days import (
     CLIPPED_SQUARE,
     FAR_OFF,
     LEAST_CHANCE,
-    MEDIAN_TO_SD,
     MOST_CORRELATED,
     MOST_OF_MIDDLE,
     MOST_POOLED_DOF,
@@ -39,7 +38,9 @@ from callpath_modeler.modeling.constants.days import (
     TAIL_POWER,
 )
 from callpath_modeler.modeling.constants.noise import MEDIAN_VARIANCE
+from callpath_modeler.modeling.constants.outcome import OF_NORMAL
 from callpath_modeler.modeling.distributions import polygammas
+from callpath_modeler.modeling.repetitions import centred
 
 
 def spread_of_repetitions(logs: FloatArray) -> FloatArray:
@@ -60,7 +61,7 @@ def spread_of_repetitions(logs: FloatArray) -> FloatArray:
     count = (~np.isnan(logs)).sum(axis=-1, keepdims=True)
     # The median of an odd number is one of them: its deviation of zero says nothing.
     off[..., :1] = np.where(count % 2 == 1, np.nan, off[..., :1])
-    factors = np.full(repetitions + 1, MEDIAN_TO_SD)
+    factors = np.full(repetitions + 1, OF_NORMAL)
     for number, factor in OF_FEW.items():
         factors[number : number + 1] = factor
     off = np.moveaxis(off * factors[count], 1, 2).reshape(rows, scales, -1)
@@ -83,11 +84,8 @@ def refreshes(records: int, first: int = 0) -> list[tuple[int, int]]:
 
 def _nanmedian(values: FloatArray) -> FloatArray:
     """Return medians over the last axis; NaN = no value."""
-    ordered = np.sort(values, axis=-1)  # NaN comes last
-    count = (~np.isnan(ordered)).sum(axis=-1)
-    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, values.shape[-1] - 1)
-    ends = [np.take_along_axis(ordered, k[..., None], -1)[..., 0] for k in (low, high)]
-    return np.asarray((ends[0] + ends[1]) / 2.0)
+    rows = values.reshape(1, -1, values.shape[-1])
+    return centred(rows, "median").reshape(values.shape[:-1])
 
 
 def centre_of_repetitions(logs: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -169,7 +167,7 @@ def precision_of_scales(levels: FloatArray, errors: FloatArray) -> FloatArray:
     there = ~np.isnan(levels)
     steps = np.moveaxis(np.abs(np.diff(levels, axis=1)), 1, -1)
     number = (~np.isnan(steps)).sum(axis=-1)
-    seen = np.nan_to_num((MEDIAN_TO_SD * _nanmedian(steps)) ** 2 / 2.0) if steps.size else 0.0
+    seen = np.nan_to_num((OF_NORMAL * _nanmedian(steps)) ** 2 / 2.0) if steps.size else 0.0
     known = there.sum(axis=1)
     error = np.where(there, errors, 0.0).sum(axis=1) / np.maximum(known, 1)
     with np.errstate(invalid="ignore"):
@@ -362,7 +360,7 @@ def _number_of_levels(segment: IntArray, there: BoolArray) -> IntArray:
 def _clipped_variance(off: FloatArray, dof: FloatArray) -> FloatArray:
     """Return robust variances about centres, [n] (Huber's proposal 2)."""
     there, number = ~np.isnan(off), (~np.isnan(off)).sum(axis=1)
-    variance = np.nan_to_num((MEDIAN_TO_SD * _nanmedian(np.abs(off))) ** 2) if off.size else 0.0
+    variance = np.nan_to_num((OF_NORMAL * _nanmedian(np.abs(off))) ** 2) if off.size else 0.0
     variance = np.broadcast_to(variance, number.shape)
     squares = np.where(there, np.nan_to_num(off) ** 2, 0.0)
     lost = number / np.maximum(dof, 1.0) / CLIPPED_SQUARE
@@ -390,7 +388,7 @@ def _pooled_variance(
     first, second, _ = polygammas(half)
     logs = np.log(variance[known] / base[known]) - first + np.log(half)
     middle = float(np.median(logs))
-    scale = MEDIAN_TO_SD * float(np.median(np.abs(logs - middle)))
+    scale = OF_NORMAL * float(np.median(np.abs(logs - middle)))
     clipped = np.clip(logs, middle - CLIPPED * scale, middle + CLIPPED * scale)
     spread = max(scale**2, float(np.var(clipped)))
     # Half the weight is the inverse of the trigamma function, which is 1/x + 1/(2 x^2) for large x.

@@ -5,14 +5,8 @@ See docs/explanation/noise-and-bands.md, 'From day to day'.
 
 from __future__ import annotations
 
-MEDIAN_TO_SD = 1.4826
-"""Standard deviation of normal values over the median of their absolute deviations.
-
-Unit: ratio. Evidence: mathematics, the quartile of a normal distribution.
-"""
-
 OF_FEW = {2: 2.096, 3: 1.45, 4: 2.058, 5: 1.461, 6: 1.896, 7: 1.466, 8: 1.776}
-"""The same for deviations from the median of two to eight repetitions, without its own one.
+"""As `OF_NORMAL`, for deviations from the median of two to eight repetitions, without its own one.
 
 Unit: ratio. Evidence: mathematics, a simulation of normal values.
 """
