@@ -1,7 +1,7 @@
 """Formulas of the number of processes and the grid, exact for all traces.
 
-A formula is a sum of few terms, each a rational number times one of {1, x, y, z, xy, p, p^2, 1/x,
-1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p} and their kin in three dimensions. Each trace is left out
+A formula is a sum of few terms. Each term is a rational number times one of {1, x, y, z, xy, p, p^2,
+1/x, 1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p}, or times their kin in three dimensions. Each trace is left out
 in turn: the others have to give the same factors, and these are exact for all traces. Traces of
 powers of two make many functions alike. So sums with odd denominators have no meaning, nor have
 differences of two functions in sizes.
@@ -23,6 +23,9 @@ from itertools import combinations
 import msgspec
 
 from cpmodel_commspec.scalable.scales import Scale
+
+_OPEN = "is no whole number, and no trace tells how it is rounded"
+"""Why a formula has no value at some numbers of processes."""
 
 
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,10 +96,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for term in self.terms:
             value = term.basis.value(scale)
             if value is None:
-                raise Unfit(
-                    f"{_name(term.basis, self.dimensions)} is no whole number, and no trace tells "
-                    "how it is rounded"
-                )
+                raise Unfit(f"{_name(term.basis, self.dimensions)} {_OPEN}")
             total += Fraction(term.numerator, term.denominator) * value
         return total
 
@@ -113,11 +113,11 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return int(exact)
         if self.is_rounding:
             return exact // self.unit * self.unit
-        raise Unfit(f"{self} is no whole number, and no trace tells how it is rounded")
+        raise Unfit(f"{self} {_OPEN}")
 
     @property
     def is_rounding(self) -> bool:
-        """Whether a value that is not whole is rounded down to whole elements."""
+        """Whether this formula rounds a value down to whole elements."""
         below = (-sum(min(0, power) for power in term.basis.powers) for term in self.terms)
         return bool(self.unit) and max(below, default=0) <= 1
 
@@ -143,7 +143,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         """Return the formula."""
-        # A difference begins with what it is taken from.
+        # The positive term of a difference comes first.
         terms = sorted(self.terms, key=lambda x: x.numerator < 0)
         parts = [_term(term, self.dimensions) for term in terms]
         text = parts[0] if parts else "0"

@@ -19,26 +19,25 @@ from cpmodel_commspec.scalable.extrapolation import extrapolate
 from cpmodel_commspec.scalable.hold_out import hold_out
 
 
-@pytest.fixture(scope="module")
-def patterns(shared_data, tmp_path_factory):
-    packed = shared_data / "traces" / "patterns" / "patterns.tar.xz"
+def unpacked(shared_data, tmp_path_factory, name):
+    """Return the folder of an archive of traces; without it, the test is skipped."""
+    packed = shared_data / "traces" / "patterns" / f"{name}.tar.xz"
     if not packed.is_file():
-        pytest.skip("needs the patterns in ../shared/data/traces")
-    folder = tmp_path_factory.mktemp("patterns")
+        pytest.skip(f"needs {name}.tar.xz in ../shared/data/traces/patterns")
+    folder = tmp_path_factory.mktemp(name)
     with tarfile.open(packed) as archive:
         archive.extractall(folder, filter="data")
     return folder
+
+
+@pytest.fixture(scope="module")
+def patterns(shared_data, tmp_path_factory):
+    return unpacked(shared_data, tmp_path_factory, "patterns")
 
 
 @pytest.fixture(scope="module")
 def simulated(shared_data, tmp_path_factory):
-    packed = shared_data / "traces" / "patterns" / "simulated.tar.xz"
-    if not packed.is_file():
-        pytest.skip("needs the simulated runs in ../shared/data/traces")
-    folder = tmp_path_factory.mktemp("simulated")
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    return unpacked(shared_data, tmp_path_factory, "simulated")
 
 
 @pytest.mark.parametrize("name", ["serial.0.03", "stencil.0", "stencil.0.03", "cg.0.03"])
