@@ -1,8 +1,8 @@
 """Time, core-hours and energy of a program at a target, and the scales where they are least.
 
-Core-hours are the run time on p processes, with one core for each. Energy is the sum over all processes.
-Both come from the models of the run time and of the energy of all call paths, so they agree with
-rankings by these metrics. The smallest of them is searched on a fine grid of scales.
+Core-hours are the run time on p processes, with one core for each. Energy is the sum over all
+processes. Both come from the models of the run time and of the energy of all call paths, so they
+agree with rankings by these metrics. The smallest of them is searched on a fine grid of scales.
 """
 
 from __future__ import annotations

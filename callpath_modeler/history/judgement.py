@@ -8,8 +8,8 @@ a power of the scale. All answers together have one false-alarm rate.
 
 Runs cannot tell a change of the program from one of the machine. So a call path is named if it
 alone changed, or if there is evidence that the machine did not: a control, or equal labels. Few
-call paths that become slower while all others stay the same are worse as a group. A change of many call
-paths is a joint change.
+call paths that become slower while all others stay the same are worse as a group. A change of many
+call paths is a joint change.
 
 A control is a set of call paths that did not change. With a control, its call paths show the noise,
 and the program is the cost of all others relative to it.

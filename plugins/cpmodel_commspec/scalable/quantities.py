@@ -1,10 +1,10 @@
 """Formulas of the number of processes and the grid, exact for all traces.
 
-A formula is a sum of few terms. Each term is a rational number times one of {1, x, y, z, xy, p, p^2,
-1/x, 1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p}, or times their kin in three dimensions. Each trace is left out
-in turn: the others have to give the same factors, and these are exact for all traces. Traces of
-powers of two make many functions alike. So sums with odd denominators have no meaning, nor have
-differences of two functions in sizes.
+A formula is a sum of few terms. Each term is a rational number times one of {1, x, y, z, xy, p,
+p^2, 1/x, 1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p}, or times their kin in three dimensions. Each
+trace is left out in turn: the others have to give the same factors, and these are exact for all
+traces. Traces of powers of two make many functions alike. So sums with odd denominators have no
+meaning, nor have differences of two functions in sizes.
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
 divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So such a
