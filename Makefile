@@ -51,7 +51,7 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 contracts: $(VENV)/installed-dev
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 texts: $(VENV)/installed-dev
 	$(BIN)/python docs/scripts/check_texts.py
