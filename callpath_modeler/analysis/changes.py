@@ -284,7 +284,7 @@ def measured_changes(
     scale : value of the parameter
     inclusive : True = inclusive values
     confidence : confidence of intervals
-    days : scatter from day to day, which both experiments have as well; None = not known
+    days : scatter from day to day that both experiments have; None = not known
     """
     samples, costs, views, points, sums = [], [], [], [], []
     for k, side in enumerate(pair.sides):

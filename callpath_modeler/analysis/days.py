@@ -25,6 +25,7 @@ class ScatterOfDays:
         freedom
     common, common_dof : [K] the same of what all call paths share
     program, program_dof : [K] the same of the sum of all call paths
+    has_base : True if base is the days of the history, so its own scatter is that of days
     """
 
     records: int
@@ -36,6 +37,7 @@ class ScatterOfDays:
     common_dof: FloatArray
     program: FloatArray
     program_dof: FloatArray
+    has_base: bool = False
 
     def usual(self, scale: float) -> float:
         """Return the usual standard deviation of the logarithm of a call path at a scale."""
@@ -52,11 +54,12 @@ class ScatterOfDays:
     ) -> list[Sample]:
         """Return samples of single days whose noise holds the scatter from day to day as well.
 
-        Samples without repetitions have the scatter of days alone.
+        Samples without repetitions have the scatter of days alone. Repetitions of base that are
+        days show it themselves.
 
         Parameters
         ----------
-        samples : samples of call paths and, last, of the program, each [m + 1]
+        samples : base and new: of call paths and, last, of the program, each [m + 1]
         callpaths : [m] names; one that the history does not know has the usual scatter
         scale : value of the parameter; the nearest one of the history counts
         relative : True = call paths relative to all of them, without the program, each [m]
@@ -74,7 +77,10 @@ class ScatterOfDays:
                 (np.append(variance, self.program[place]), np.append(dof, self.program_dof[place])),
                 (shared, np.full(len(shared), self.common_dof[place])),
             ]
-        return [_with_variances(sample, parts) for sample in samples]
+        widened = [_with_variances(sample, parts) for sample in samples]
+        if self.has_base:
+            widened[0] = _where_unrepeated(samples[0], widened[0])
+        return widened
 
     def _place(self, scale: float) -> int:
         return int(np.argmin(np.abs(np.log(self.scales / scale))))
@@ -90,3 +96,13 @@ def _with_variances(sample: Sample, parts: Sequence[tuple[FloatArray, FloatArray
         squares = np.nan_to_num(variance**2 / dof).sum(axis=0)
         joint = np.where(squares > 0, total**2 / squares, np.where(known, sample.dof, 1.0))
     return structs.replace(sample, variance=total * count, dof=joint)
+
+
+def _where_unrepeated(sample: Sample, other: Sample) -> Sample:
+    """Return a sample that has the noise of another one where it was not repeated."""
+    single = np.isnan(sample.variance)
+    variance, dof = (
+        np.where(single, theirs, own)
+        for own, theirs in ((sample.variance, other.variance), (sample.dof, other.dof))
+    )
+    return structs.replace(sample, variance=variance, dof=dof)

@@ -182,7 +182,7 @@ class Differences:
     ----------
     pair : the two experiments
     confidence : confidence of intervals; 1 - confidence is the false discovery rate
-    days : scatter from day to day, which both experiments have as well; None = not known
+    days : scatter from day to day that both experiments have; None = not known
     """
 
     def __init__(

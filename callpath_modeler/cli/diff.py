@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.days import ScatterOfDays
     from callpath_modeler.analysis.difference import ExperimentDifference
     from callpath_modeler.arrays import IntArray
+    from callpath_modeler.modeling import Centre
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
 
@@ -65,7 +68,8 @@ def command(
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
     NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
     at --target. Costs at the target are measured if both ran it, else predicted.
-    With several parameters, use --at p=4096,n=1e6.
+    With several parameters, use --at p=4096,n=1e6. With --history and NEW alone, base is all days
+    of the history since the last change of each call path.
     """
     from callpath_modeler.analysis.difference import RegressionGate, violations
     from callpath_modeler.report.diff_table import difference_table
@@ -78,19 +82,27 @@ def command(
     )
 
     console: Console = ctx.obj
-    if len(study.sources) != 2:
+    if len(study.sources) != 2 and (history is None or len(study.sources) != 1):
         raise UsageError(
             f"diff compares two experiments, not {len(study.sources)}",
-            hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex'",
+            hint="quote globs: cpmodel diff 'base/*.cubex' 'new/*.cubex', or compare one with all "
+            "days of a history: --history STORE",
         )
     if question.predicted and question.target is question.at is None:
         raise UsageError("--predicted: there is no target", hint="add --target P")
     write = answer_writer(table, console)
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
-    base, new = map(str, study.sources)
-    note_other(ctx, new)
+    *given, new = map(str, study.sources)
+    if given:
+        note_other(ctx, new)
     study.sources = (new,)
-    days = None if history is None else _scatter_of_days(history, question.metric)
+    base: str | Experiment = given[0] if given else ""
+    days = None
+    if history is not None:
+        days, usual = _days_of(
+            history, question.metric, study.fit_options.aggregate, of_base=not given
+        )
+        base = usual or base
     compared = study.reading(requirements=True).difference(base, question, days=days)
     found = compared.difference
     rows = _chosen(found, select)
@@ -112,14 +124,20 @@ def command(
         refuse_incomplete(compared.findings)
 
 
-def _scatter_of_days(store: Path, metric: str | None) -> ScatterOfDays:
-    """Return the scatter from day to day that a history shows."""
+def _days_of(
+    store: Path, metric: str | None, how: Centre, *, of_base: bool
+) -> tuple[ScatterOfDays, Experiment | None]:
+    """Return the scatter from day to day of a history, and its days if they are base."""
     from callpath_modeler.history import commits, history_store
-    from callpath_modeler.history.day_to_day import scatter_of_days
+    from callpath_modeler.history.day_to_day import experiment_of_days, scatter_of_days
     from callpath_modeler.support.input_limits import InputLimits
 
-    records = history_store.read(store, None)
-    return scatter_of_days(commits.judged(records, metric=metric, limits=InputLimits.of(store)))
+    limits = InputLimits.of(store)
+    judged = commits.judged(history_store.read(store, None), metric=metric, limits=limits)
+    days = scatter_of_days(judged)
+    if not of_base:
+        return days, None
+    return replace(days, has_base=True), experiment_of_days(judged, store.name, how, limits)
 
 
 def _chosen(found: ExperimentDifference, select: str | None) -> IntArray:

@@ -198,7 +198,7 @@ def judged(
     newest = chosen[-1]
     mine = [each for each in chosen if each.series == newest.series]
     scales = _common_scales(mine)
-    callpaths, values = _grid(mine, scales, limits)
+    callpaths, values = grid_of(mine, scales, limits)
     target = newest.target if target is None else target
     named = _control(callpaths, control) if control else None
     found = judge(values, scales, target, rule, named, _machines(mine))
@@ -290,15 +290,26 @@ def _common_scales(records: Sequence[HistoryRecord]) -> FloatArray:
     return np.array(common)
 
 
-def _grid(
-    records: Sequence[HistoryRecord], scales: FloatArray, limits: InputLimits
+def grid_of(
+    records: Sequence[HistoryRecord],
+    scales: FloatArray,
+    limits: InputLimits,
+    least_share: float = WORTH,
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Return the call paths that carry cost in any record, and their values [n, T, K, R]."""
+    """Return the call paths that carry cost in any record, and their values [n, T, K, R].
+
+    Parameters
+    ----------
+    records : T records
+    scales : [K] values of the parameter
+    limits : limits of the file of the records
+    least_share : least share of the cost of a call path, at any scale of any record
+    """
     rows: dict[str, int] = {}
     for record in records:
         there = np.isin(record.scales, scales)
         cost = np.nan_to_num(record.values[:, there]).max(axis=2)
-        worth = (cost >= WORTH * cost.sum(axis=0)).any(axis=1) & (cost > 0).any(axis=1)
+        worth = (cost >= least_share * cost.sum(axis=0)).any(axis=1) & (cost > 0).any(axis=1)
         for name in np.array(record.callpaths, object)[worth].tolist():
             rows.setdefault(name, len(rows))
     repetitions = max(each.values.shape[2] for each in records)

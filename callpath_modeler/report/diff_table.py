@@ -183,8 +183,8 @@ def comparison_header(
 
 def _days_json(days: ScatterOfDays) -> dict[str, object]:
     """Return the records of a history, and its usual scatter from day to day at each scale."""
-    scales = days.scales.tolist()
-    return {"records": days.records, "scatter": {f"{at:g}": days.usual(at) for at in scales}}
+    scatter = {f"{at:g}": days.usual(at) for at in days.scales.tolist()}
+    return {"records": days.records, "scatter": scatter, "is_base": days.has_base}
 
 
 def _total(changes: Changes | None) -> dict[str, object] | None:

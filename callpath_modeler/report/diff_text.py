@@ -405,9 +405,12 @@ def _legend(found: ExperimentDifference, header: str) -> list[str]:
 def _of_days(found: ExperimentDifference, days: ScatterOfDays) -> str:
     scale = found.changes.scale if found.costs is found.ran else float(found.pair.scales[-1])
     usual = percent(float(np.expm1(days.usual(scale))))
-    return (
+    told = (
         f"Call paths usually differ by {usual} from day to day (history of {days.records} records)."
     )
+    if days.has_base:
+        told += " Base is all days since the last change of each call path."
+    return told
 
 
 def _of_one_alone(found: ExperimentDifference) -> str:

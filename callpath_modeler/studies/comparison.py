@@ -163,7 +163,7 @@ def differences_of(
     ----------
     base, new, metric, held : as for `compare`
     options : parameter, centre of repetitions, confidence and workers, as for `compare`
-    days : scatter from day to day, which both experiments have as well; None = not known
+    days : scatter from day to day that both experiments have; None = not known
 
     Raises
     ------

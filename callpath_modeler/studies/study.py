@@ -454,7 +454,7 @@ class Study(HtmlReprMixin):
 
     def difference(
         self,
-        base: Sources,
+        base: Sources | Experiment,
         question: Question | None = None,
         *,
         days: ScatterOfDays | None = None,
@@ -468,7 +468,7 @@ class Study(HtmlReprMixin):
 
         Parameters
         ----------
-        base : sources of the earlier experiment
+        base : sources of the earlier experiment, or the experiment
         question : the question
         days : scatter from day to day, as `history.day_to_day` learns it; None = not known
         asked : fields of the question, such as ``target=1024``
@@ -495,9 +495,13 @@ class Study(HtmlReprMixin):
                 hint="give a finite target; growth before and after is always compared",
             )
         held = {name: value for name, value in target.named.items() if name != parameter}
-        sources = [base] if isinstance(base, str | Path) else base
         options, metric = self.load_options.of_metric(question.metric), question.metric
-        both = load_both(sources, self.sources, options, self.progress)
+        sources: Sequence[str | Path] = ()
+        if isinstance(base, Experiment):
+            both = base, self.experiment(metric)
+        else:
+            sources = [base] if isinstance(base, str | Path) else base
+            both = load_both(sources, self.sources, options, self.progress)
         before, after, parameter = at_scales(*both, parameter)
         line = common_line(before, after, parameter, held)
         fitting = replace(self.fit_options, parameter=parameter)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +11,11 @@ import pytest
 import callpath_modeler as cpm
 from callpath_modeler.analysis.changes import measured_changes
 from callpath_modeler.analysis.measured import Sample
-from callpath_modeler.errors import DataError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.history.alarms import AlarmRule
 from callpath_modeler.history.commits import CommitHistory
-from callpath_modeler.history.day_to_day import scatter_of_days
+from callpath_modeler.history.day_to_day import experiment_of_days, scatter_of_days
+from callpath_modeler.history.history_store import HistoryRecord
 from callpath_modeler.history.judgement import judge
 from callpath_modeler.studies.comparison import differences_of
 
@@ -30,13 +33,21 @@ def day(random, factor=1.0, scatter=0.05):
     return values
 
 
+def history_of(values, names=NAMES):
+    """Return the history of values [n, T, K, R]."""
+    found = judge(values, SCALES, None, AlarmRule())
+    records = tuple(
+        HistoryRecord(
+            f"c{day}", day, "time", "s", "p", "given", SCALES, names, values[:, day], np.ones(4)
+        )
+        for day in range(values.shape[1])
+    )
+    return CommitHistory(records, 0, names, SCALES, values, None, AlarmRule(), found)
+
+
 def learnt(values, names=NAMES):
     """Return the scatter of a history [n, T, K, R]."""
-    found = judge(values, SCALES, None, AlarmRule())
-    records = (None,) * values.shape[1]
-    return scatter_of_days(
-        CommitHistory(records, 0, names, SCALES, values, None, AlarmRule(), found)
-    )
+    return scatter_of_days(history_of(values, names))
 
 
 def runs(values):
@@ -51,7 +62,12 @@ def runs(values):
 
 def named(before, after, days):
     """Return the call paths that are told to be worse or better at the largest scale."""
-    pair = differences_of(runs(before), runs(after), "time").pair
+    return named_of(runs(before), after, days)
+
+
+def named_of(base, after, days):
+    """Return the call paths that are told to differ from an experiment."""
+    pair = differences_of(base, runs(after), "time").pair
     found = measured_changes(pair, 64.0, False, 0.95, days)
     return {pair.tree.path(int(row)) for row in np.flatnonzero(found.mark[:-1])}
 
@@ -115,3 +131,50 @@ def test_a_short_history_is_refused():
     random = np.random.default_rng(1)
     with pytest.raises(DataError, match="the history has 3 records"):
         learnt(np.stack([day(random) for _ in range(3)], axis=1))
+
+
+def test_all_days_find_a_smaller_change_than_one_day():
+    """A change by 1.3 is found in 18 of 20 cases, with 5 % from day to day."""
+    found, other = 0, 0
+    for seed in range(PAIRS):
+        random = np.random.default_rng([seed, 11])
+        history = history_of(np.stack([day(random) for _ in range(30)], axis=1))
+        base = experiment_of_days(history, "days", "mean")
+        days = replace(scatter_of_days(history), has_base=True)
+        told = named_of(base, day(random, 1.3), days)
+        found += NAMES[CHANGED] in told
+        other += bool(named_of(base, day(random), days))
+    assert found >= PAIRS - 3
+    assert other <= 2
+
+
+def test_days_before_the_last_change_of_a_call_path_are_not_base():
+    random = np.random.default_rng(8)
+    values = np.stack([day(random, scatter=0.01) for _ in range(20)], axis=1)
+    values[CHANGED, :12] *= 2.0
+    found = experiment_of_days(history_of(values), "days", "median")
+    row = list(found.tree.paths(np.arange(len(found.tree)))).index(NAMES[CHANGED])
+    own = found.values("time")[row]
+    assert (~np.isnan(own)).sum() == 8 * len(SCALES)
+    assert np.nanmax(own) < 1.2 * np.linspace(1, 5, ROWS)[CHANGED]
+    assert found.name == "days"
+
+
+def test_the_least_of_many_days_is_refused():
+    random = np.random.default_rng(8)
+    history = history_of(np.stack([day(random) for _ in range(8)], axis=1))
+    with pytest.raises(UsageError, match="--aggregate min"):
+        experiment_of_days(history, "days", "min")
+
+
+def test_the_scatter_of_a_call_path_with_a_single_day_is_learnt():
+    """A call path that changed yesterday has one day, whose scatter is that of the others."""
+    random = np.random.default_rng(9)
+    days = replace(learnt(np.stack([day(random) for _ in range(12)], axis=1)), has_base=True)
+    single = Sample(np.ones(2), np.ones(2), np.full(2, np.nan), np.ones(2))
+    many = Sample(np.ones(2), np.full(2, 9), np.full(2, 0.01), np.full(2, 8.0))
+    base, _ = days.widened([single, single], [NAMES[0]], 64.0, relative=False)
+    kept, new = days.widened([many, many], [NAMES[0]], 64.0, relative=False)
+    assert (base.variance > 0).all()
+    assert kept.variance == pytest.approx(many.variance)
+    assert (new.variance > many.variance).all()
