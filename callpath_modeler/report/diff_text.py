@@ -202,7 +202,10 @@ def _most(found: ExperimentDifference, changes: Changes, mark: int, word: str) -
     name = shorten(short_names(found.pair.tree.names(most)), NAMED)
     by = signed_percent(float(changes.relative[most]))
     lead = ", most" if len(rows) > 1 else ":"
-    return f"{counted(len(rows), 'call path')} {word}{lead} {name} ({by})"
+    # Repetitions of one day cannot show that the program changed, and not the day.
+    of_one_day = changes is not found.predicted and found.days is None
+    here = " in these runs" * (of_one_day and not np.isnan(changes.p).all())
+    return f"{counted(len(rows), 'call path')} {word}{here}{lead} {name} ({by})"
 
 
 def context(found: ExperimentDifference) -> str:

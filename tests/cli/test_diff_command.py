@@ -101,7 +101,7 @@ def test_a_regression_planted_in_the_sample_profiles_is_caught(run, lulesh, tmp_
     told = run("diff", *paths, "--fail-on", "worse>5%")
     assert told.status == 1
     assert "worse: main/MPI_Init" in told.err
-    assert "1 call path worse: main/MPI_Init" in " ".join(told.out.split())
+    assert "1 call path worse in these runs: main/MPI_Init" in " ".join(told.out.split())
 
 
 def test_machines_read_one_row_per_call_path(run, before, after):

@@ -47,7 +47,7 @@ def test_what_is_slower_at_large_sizes_is_worse_there_and_only_there(run, before
     large = run("diff", before, slow, "--at", "p=1024,n=40", *limits)
     assert large.status == 1
     assert "At p = 128, n = 40 (measured): " in words(large.out)
-    assert "1 call path worse: main/work (+5" in words(large.out)
+    assert "1 call path worse in these runs: main/work (+5" in words(large.out)
     assert "worse: main/work: +50 % at p = 128, n = 40" in large.err
     small = run("diff", before, slow, "--at", "p=1024,n=10", *limits)
     assert small.status == 0
@@ -111,7 +111,7 @@ def test_runs_of_too_few_sizes_for_models_are_compared_as_measured(run, before, 
     two = table("two", SLOW, 7, n=(10, 40))
     told = run("diff", before, two)
     assert told.out.startswith("At p = 128, n = 40 (measured): ")
-    assert "1 call path worse: main/work" in words(told.out)
+    assert "1 call path worse in these runs: main/work" in words(told.out)
     run("diff", before, two, "--target", "1024").fails(4, "2 points of n (10, 40)", "--where")
 
 

@@ -129,7 +129,7 @@ def test_a_difference_at_a_target_that_both_ran_is_that_of_the_runs(run, before,
     outcome = run("diff", before, table, "--target", "32")
     text = " ".join(outcome.out.split())
     assert text.startswith("At p = 32 (mean of 3 runs): 8.2")
-    assert "1 call path worse: main/f (+50 %)" in text
+    assert "1 call path worse in these runs: main/f (+50 %)" in text
     assert "base, new: measured at p = 32; p=32: change there" in text
     row = rows_of(run("diff", before, table, "--target", "32", "-f", "csv"))["main/f"]
     assert (row["basis"], row["verdict_at_target"]) == ("measured", "worse")
