@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,8 @@ COMMITS, CALL_PATHS, REPETITIONS, CHANGED = 60, 25, 3, 30
 SCALES = 2.0 ** np.arange(3, 7)
 HISTORIES, SLOWDOWNS = 60, (1.2, 1.5)
 RULE = AlarmRule()
+STREAM = 29
+"""Seed of all histories; the constants of the judgement were chosen with another one."""
 _QUIET = 0.02
 _SHAPE = CALL_PATHS, COMMITS, len(SCALES), REPETITIONS
 
@@ -38,8 +40,11 @@ each call path. "Day to day": each call path has an independent factor of 5 % of
 "Creep": one call path becomes slower by 1 % with each commit, which is a true change. *false*:
 histories in which a call path is named that was not planted; *allowed*: 5 % and two standard
 errors. The other columns count histories in which a random call path becomes slower at commit
-{CHANGED} and is named no later than the third commit with it. A group: call paths become slower
+{CHANGED} and is named no later than the third commit with it; *best scale*: with the runs of the
+one scale that names most of them. A group: call paths become slower
 by factors of 1.5, 1.9 and 2.3. A third alike: they become slower by 10 %."""
+
+COLUMNS = "noise", "number", "false", "allowed", "+20 %", "+50 %", "+20 %, best scale"
 
 Noise = Callable[[np.random.Generator], FloatArray]
 
@@ -110,7 +115,7 @@ NOISES: dict[str, Noise] = {
 
 def history(noise: Noise, seed: int, factor: float = 1.0) -> tuple[FloatArray, int]:
     """Return a history, and the call path that becomes slower by a factor."""
-    random = np.random.default_rng([seed, 17])
+    random = np.random.default_rng([seed, STREAM])
     cost = random.dirichlet(np.ones(CALL_PATHS)) + 1e-3
     growth = random.choice([0.0, 0.25, 0.5, 1.0], CALL_PATHS)
     law = cost[:, None] * (SCALES / SCALES[-1]) ** growth[:, None]
@@ -131,15 +136,26 @@ def blames(found: JudgedHistory) -> bool:
 
 
 def counts(name: str, number: int) -> tuple[int, ...]:
-    """Return false names of a noise, and planted slowdowns that are named soon."""
+    """Return false names of a noise, and planted slowdowns that are named soon.
+
+    The last number is that of the smaller slowdown at the single scale that shows most of them.
+    """
     noise = NOISES[name]
     false = sum(blames(judged(history(noise, seed)[0])) for seed in range(number))
-    soon = []
-    for factor in SLOWDOWNS:
-        cases = [history(noise, seed, factor) for seed in range(number)]
-        after = [named_after(judged(values), row, CHANGED) for values, row in cases]
-        soon.append(sum(each is not None and each <= 3 for each in after))
-    return false, *soon
+    smaller, larger = (
+        [history(noise, seed, factor) for seed in range(number)] for factor in SLOWDOWNS
+    )
+    single = [
+        _soon([(values[:, :, [scale]], row) for values, row in smaller])
+        for scale in range(len(SCALES))
+    ]
+    return false, _soon(smaller), _soon(larger), max(single)
+
+
+def _soon(cases: Sequence[tuple[FloatArray, int]]) -> int:
+    """Return the number of histories that name the slower call path by the third commit."""
+    after = [named_after(judged(values), row, CHANGED) for values, row in cases]
+    return sum(each is not None and each <= 3 for each in after)
 
 
 JOINT = {
@@ -185,7 +201,7 @@ def table(_: Path, names: tuple[str, ...] = (*NOISES,), number: int = HISTORIES)
         limit = "" if name == "creep" else str(allowed)
         lines.append((name, str(number), str(false), limit, *map(str, soon)))
         print(*lines[-1], sep="\t", flush=True)
-    return Table(("noise", "number", "false", "allowed", "+20 %", "+50 %"), lines, range(1, 6))
+    return Table(COLUMNS, lines, range(1, len(COLUMNS)))
 
 
 def main() -> None:
