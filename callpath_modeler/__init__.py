@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 
 # `typing` would take a third of the time until Ctrl-C can end a command without a traceback.
 TYPE_CHECKING = False
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from callpath_modeler.report.diff_table import difference_table
     from callpath_modeler.report.model_tables import graph
     from callpath_modeler.report.ranking_table import ranking_table
+    from callpath_modeler.report.thickets import from_thicket
     from callpath_modeler.studies.comparison import Compared, compare
     from callpath_modeler.studies.data_frame import from_frame
     from callpath_modeler.studies.expectation_check import check
@@ -69,6 +71,7 @@ _HOMES = {
     "explain": "studies.pipeline",
     "fit": "studies.pipeline",
     "from_frame": "studies.data_frame",
+    "from_thicket": "report.thickets",
     "graph": "report.model_tables",
     "load": "studies.loading",
     "losses": "analysis.ensemble",
@@ -107,6 +110,7 @@ __all__ = [
     "explain",
     "fit",
     "from_frame",
+    "from_thicket",
     "graph",
     "load",
     "losses",
@@ -116,13 +120,23 @@ __all__ = [
 ]
 
 
+def _register() -> None:
+    # pandas takes longer to import than most commands run, so only a user of it gets the accessor.
+    if "pandas" in sys.modules:
+        importlib.import_module(f"{__name__}.studies.accessor")
+
+
 def __getattr__(name: str) -> object:
     # Public names are imported on demand, so that `cpmodel --help` does not wait for numpy.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _register()
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
     # Notebooks complete these names without importing them.
     return [*globals(), *_HOMES]
+
+
+_register()

@@ -512,7 +512,9 @@ class CallPathModel(FigureReprMixin):
         """
         return self.fitted.models.formula(self.row, self.fitted.parameter, pretty=pretty)
 
-    def predict(self, points: ArrayLike | None = None, **named: ArrayLike) -> Prediction:
+    def predict(
+        self, points: ArrayLike | Mapping[str, ArrayLike] | None = None, **named: ArrayLike
+    ) -> Prediction:
         """Return the predicted value with its prediction band at some targets.
 
         It is the prediction of this model alone. Rankings lower predictions that together exceed
@@ -520,7 +522,7 @@ class CallPathModel(FigureReprMixin):
 
         Parameters
         ----------
-        points : targets [points] along the parameter of the models
+        points : targets [points] along the parameter of the models, or targets by parameter
         named : targets by parameter instead, such as ``p=[1024, 4096], n=1e6``; lengths broadcast
 
         Returns
@@ -546,7 +548,9 @@ class CallPathModel(FigureReprMixin):
         return Prediction(*found)
 
     def _asked(
-        self, points: ArrayLike | None, named: Mapping[str, ArrayLike]
+        self,
+        points: ArrayLike | Mapping[str, ArrayLike] | None,
+        named: Mapping[str, ArrayLike],
     ) -> dict[str, FloatArray]:
         """Return the targets of each parameter, broadcast to one length."""
         known, parameter = self.fitted.parameters, self.fitted.parameter
@@ -554,6 +558,8 @@ class CallPathModel(FigureReprMixin):
         if points is not None and named:
             raise UsageError("targets are given twice", hint=hint)
         asked = named if points is None else {parameter: points}
+        if isinstance(points, Mapping):
+            asked = points
         for name in asked:
             if name not in known:
                 raise UsageError(f"the models have no parameter {name!r}", hint=hint)

@@ -46,7 +46,7 @@ from callpath_modeler.fitted import CallPathModel, Fitted
 from callpath_modeler.profile.groups import Costs
 from callpath_modeler.profile.runs import target_of
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.support.front_ends import FrameMixin, RankingPlotMixin
+from callpath_modeler.support.front_ends import FrameMixin, GraphMixin, RankingPlotMixin
 
 if TYPE_CHECKING:
     from callpath_modeler.profile.tree_views import View
@@ -295,7 +295,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Answer, RankingPlotMixin, FrameMixin):
+class Ranking(Answer, RankingPlotMixin, FrameMixin, GraphMixin):
     """Call paths in the order of their cost at a target.
 
     All columns are [call paths] in the order of the experiment, with values in SI base units.

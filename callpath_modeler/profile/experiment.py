@@ -28,7 +28,7 @@ from callpath_modeler.profile.runs import (
     split_parameters,
 )
 from callpath_modeler.profile.schema import PROGRAM, Metric, Reduction, Region
-from callpath_modeler.support.front_ends import HtmlReprMixin
+from callpath_modeler.support.front_ends import SelectionMixin
 from callpath_modeler.units import as_option, counted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ TOLD_SCALINGS = (Scaling.WEAK, Scaling.STRONG)
 
 
 @dataclass(frozen=True)
-class Experiment(HtmlReprMixin):
+class Experiment(SelectionMixin):
     """The runs of one program on one call tree.
 
     Values are in SI base units: seconds, bytes, and counts without a unit.
@@ -566,6 +566,17 @@ class Experiment(HtmlReprMixin):
         if not setting:
             return self
         return self.where((self.settings(tuple(setting)) == [*setting.values()]).all(axis=1))
+
+    @property
+    def dataframe(self) -> pd.DataFrame:
+        """Measured values as a table, which `from_frame` reads again.
+
+        The index is the call path, the varying parameters and the repetition. Each metric is a
+        column, such as ``time [s]``. NaN = did not occur.
+        """
+        frame = self.to_frame(layout="long")
+        keys = ["callpath", *(each.name for each in self.parameters), REPETITION]
+        return frame.set_index(keys)
 
     def to_frame(
         self,

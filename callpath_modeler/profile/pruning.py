@@ -24,7 +24,7 @@ from callpath_modeler.profile.metric_formulas import (
     unit_name,
 )
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of, with_omission
-from callpath_modeler.profile.pattern import Patterns, unmatched
+from callpath_modeler.profile.pattern import Patterns, match, unmatched
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union, unify
 from callpath_modeler.support.expression import Units, as_units
@@ -86,34 +86,65 @@ def drop_subtrees(experiment: Experiment, patterns: Iterable[str]) -> Experiment
             "--ignore excludes all call paths, so there is nothing to model",
             hint="give patterns that match fewer call paths",
         )
-    kept = np.flatnonzero(~gone)
+    found = (*experiment.findings, _told(experiment, gone, "CPM139"))
+    omissions = _omitted(experiment, gone, OmissionKind.CALL_PATHS)
+    return replace(_without(experiment, gone, gone), findings=found, omissions=omissions)
+
+
+def keep_matches(experiment: Experiment, pattern: str) -> Experiment:
+    """Return the experiment with the call paths that match, and with their cost alone.
+
+    Their callers stay in the tree without a value. Totals and run times are known where
+    `drop_subtrees` knows them.
+
+    Parameters
+    ----------
+    experiment : the experiment
+    pattern : pattern of call paths, such as ``"**/MPI_*"``
+
+    Raises
+    ------
+    UsageError
+        If no call path matches.
+    """
+    tree = experiment.tree
+    named = match(tree, pattern)
+    if not named.any():
+        raise unmatched(tree, pattern)
+    calls = tree.inclusive(named[:, None].astype(float))[:, 0] > 0
+    omissions = _omitted(experiment, ~named, OmissionKind.UNSELECTED)
+    return replace(_without(experiment, ~calls, ~named), omissions=omissions)
+
+
+def _without(experiment: Experiment, gone: BoolArray, costless: BoolArray) -> Experiment:
+    """Return an experiment without some subtrees.
+
+    Parameters
+    ----------
+    gone : [call paths] rows of whole subtrees
+    costless : [call paths] rows whose cost is left out: those that are gone, and others
+    """
+    tree, kept = experiment.tree, np.flatnonzero(~gone)
     place = np.cumsum(~gone) - 1
     callers = tree.parent[kept]
     smaller = _tree_of(tree, kept, np.where(callers == ROOT, ROOT, place[callers]))
+    silent = costless[kept][:, None]
     columns = {
         name: _frozen(
             values,
-            values.exclusive[kept],
-            _total_without(experiment, values, gone),
-            None if values.imbalance is None else values.imbalance[kept],
-            _run_time_without(experiment, values, gone),
+            np.where(silent, np.nan, values.exclusive[kept]),
+            _total_without(experiment, values, costless),
+            None
+            if values.imbalance is None
+            else np.where(silent, np.float32(np.nan), values.imbalance[kept]),
+            _run_time_without(experiment, values, costless),
         )
         for name, values in experiment.columns.items()
     }
-    found = (*experiment.findings, _told(experiment, gone, "CPM139"))
-    omissions = _omitted(experiment, gone, OmissionKind.CALL_PATHS)
     rows = np.where(gone, ROOT, place)
     moved = _moved(experiment, rows)
     chains = _moved_chains(experiment, rows)
-    return replace(
-        experiment,
-        tree=smaller,
-        columns=columns,
-        findings=found,
-        lines=moved,
-        chains=chains,
-        omissions=omissions,
-    )
+    return replace(experiment, tree=smaller, columns=columns, lines=moved, chains=chains)
 
 
 def merge_into_callers(experiment: Experiment, patterns: Iterable[str]) -> Experiment:

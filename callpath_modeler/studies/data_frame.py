@@ -67,10 +67,10 @@ def from_frame(
     told = frame.attrs.get(FRAME, {})
     if isinstance(frame.columns, pd.MultiIndex):
         frame = _long(frame, told)
-    if told and not parameters and REPETITION in frame.columns:
-        parameters, repetition = told.get("parameters", ()), repetition or REPETITION
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
+    if told and not parameters and REPETITION in frame.columns:
+        parameters, repetition = told.get("parameters", ()), repetition or REPETITION
     paths, parameters = _listed(callpath, "callpath"), _listed(parameters, "parameters")
     if not paths:
         raise UsageError("no column of call paths", hint="callpath='callpath'")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +98,9 @@ def counted_map(name: str, each: MapOfRows, total: int) -> MapOfRows:
 
 _HOME = "callpath_modeler.report.page.document"
 _FRAMES = "callpath_modeler.report.frames"
+_GRAPHS = "callpath_modeler.report.model_tables"
+_SELECTIONS = "callpath_modeler.studies.selections"
+_THICKETS = "callpath_modeler.report.thickets"
 _PLOTS = "callpath_modeler.report.plot"
 
 
@@ -135,6 +138,100 @@ class FrameMixin:
             One row per call path, in the order of the answer. The index is the call path.
         """
         return import_module(_FRAMES).frame_of(self)  # type: ignore[no-any-return]
+
+
+class GraphMixin:
+    """An object with a call tree, which networkx has as a graph.
+
+    The graph is made by `report.model_tables`, which is imported on demand.
+    """
+
+    __slots__ = ()
+
+    def to_networkx(self) -> Any:
+        """Return the `networkx.DiGraph` from callers to callees, as `callpath_modeler.graph`."""
+        return import_module(_GRAPHS).graph(self)
+
+
+class SelectionMixin(HtmlReprMixin, GraphMixin):
+    """An experiment whose runs and call paths can be selected, grouped and exchanged.
+
+    `studies.selections` and `studies.thickets` do so, which are imported on demand.
+    """
+
+    __slots__ = ()
+
+    def query(self, pattern: str) -> Self:
+        """Return the experiment with the call paths that match, and with their callers.
+
+        Callers that do not match have no value. `rank` and `diff` tell what is left out.
+
+        Parameters
+        ----------
+        pattern : pattern of call paths, such as ``"**/MPI_*"``
+
+        Raises
+        ------
+        UsageError
+            If no call path matches.
+        """
+        return import_module(_SELECTIONS).matching(self, pattern)  # type: ignore[no-any-return]
+
+    def filter(self, condition: str | Callable[[Any], bool]) -> Self:
+        """Return the experiment with the runs that fulfil a condition.
+
+        Parameters
+        ----------
+        condition : text as of ``--where``, such as ``"p>=16"``; or a function of a run
+
+        Raises
+        ------
+        UsageError
+            If the text names no parameter and no entry of the metadata.
+        DataError
+            If no run is left.
+        """
+        return import_module(_SELECTIONS).with_runs(self, condition)  # type: ignore[no-any-return]
+
+    def groupby(self, name: str | None = None) -> dict[str, Self]:
+        """Return one experiment for each value of a parameter or of an entry of the metadata.
+
+        Parameters
+        ----------
+        name : name of the parameter or of the entry; None = one experiment for each case
+
+        Raises
+        ------
+        UsageError
+            If there is no such name.
+        DataError
+            If some runs lack the entry.
+        """
+        return import_module(_SELECTIONS).groups(self, name)  # type: ignore[no-any-return]
+
+    def to_thicket(self) -> Any:
+        """Return the experiment as a `thicket.Thicket`, one profile for each run.
+
+        Raises
+        ------
+        DataError
+            If Thicket is not installed.
+        """
+        return import_module(_THICKETS).thicket_of(self)
+
+    def to_hatchet(self, run: int = -1) -> Any:
+        """Return one run as a `hatchet.GraphFrame`.
+
+        Parameters
+        ----------
+        run : number of the run, from 0; -1 = the last one
+
+        Raises
+        ------
+        DataError
+            If Hatchet is not installed.
+        """
+        return import_module(_THICKETS).graph_frame_of(self, run)
 
 
 class FigureReprMixin(HtmlReprMixin):

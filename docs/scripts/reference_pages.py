@@ -15,6 +15,7 @@ NAMES = {
     "Reading profiles": (
         "load",
         "from_frame",
+        "from_thicket",
         "LoadOptions",
         "ReadOptions",
         "Experiment",
@@ -31,8 +32,8 @@ NAMES = {
 }
 """All public names by topic, in the order of the site."""
 
-PLOTTED = ("CallPathModel", "Ranking", "Losses")
-"""Classes whose method ``plot`` is that of a base class."""
+OF_BASES = ("CallPathModel", "Experiment", "Ranking", "Losses")
+"""Classes with public methods of base classes."""
 ENUMERATIONS = ("By", "Reduction", "Scaling")
 ERRORS = (
     "CallpathModelerError",
@@ -163,7 +164,7 @@ def _python_page(topic: str, module: str, names: Iterable[str]) -> str:
         lines += ["   :members:"] if kind == "class" else []
         # Only values of enumerations and fields under Attributes have no docstring.
         lines += ["   :undoc-members:"] if name in ENUMERATIONS else []
-        lines += ["   :inherited-members:"] if name in PLOTTED else []
+        lines += ["   :inherited-members:"] if name in OF_BASES else []
         lines += ["```", ""]
     return "\n".join(lines)
 

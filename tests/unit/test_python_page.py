@@ -1,10 +1,13 @@
-"""The page on use from Python, executed from the top of a checkout."""
+"""The page and the notebook on use from Python, executed from the top of a checkout."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from callpath_modeler import FitOptions, LoadOptions, ReadOptions, Scaling, fit, load, rank
@@ -14,6 +17,7 @@ from synthetic import experiment, fitted
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "use-from-python.md").read_text(encoding="utf-8")
+NOTEBOOK = ROOT / "docs" / "tutorial" / "notebook.ipynb"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 LAWS = {"main": [1.0, 1.1, 1.2, 1.3, 1.4]}
 
@@ -24,10 +28,27 @@ def test_the_page_runs_from_top_to_bottom(monkeypatch, capsys):
     for block in BLOCKS:
         exec(compile(block, "use-from-python.md", "exec"), names)  # noqa: S102
     printed = capsys.readouterr().out
-    assert len(BLOCKS) == 10
+    assert len(BLOCKS) == 11
     assert r"\mathit{time}(p) = " in printed
     assert "<Experiment lulesh2.0: 73 call paths, 5 points of p, time>" in printed
     assert printed.rstrip().endswith("O(p^(1/2))")
+
+
+def test_the_notebook_runs_from_top_to_bottom(monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+    monkeypatch.chdir(ROOT)
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    blocks = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    names, shown = {}, []
+    for block in blocks:
+        *before, last = ast.parse(block).body
+        exec(compile(ast.Module(before, []), NOTEBOOK.name, "exec"), names)  # noqa: S102
+        shown.append(eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names))  # noqa: S307
+    assert len(blocks) == 12
+    assert all(each is not None for each in shown)
+    (value, low, high), measured = shown[-3]
+    assert low < np.median(measured) < high
+    assert value == pytest.approx(np.median(measured), rel=0.5)
 
 
 @cells(
