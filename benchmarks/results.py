@@ -16,7 +16,7 @@ from environments import Peer
 BENCHMARKS = Path(__file__).resolve().parent
 DOCUMENTS = (
     BENCHMARKS / "RESULTS.md",
-    BENCHMARKS.parent / "docs" / "explanation" / "accuracy.md",
+    BENCHMARKS / "ACCURACY.md",
     BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
     BENCHMARKS.parent / "docs" / "explanation" / "requirements.md",
     BENCHMARKS.parent / "docs" / "explanation" / "scaling.md",

@@ -8,7 +8,7 @@ The predicted run time is the larger one of two numbers: the prediction of its m
 the call paths, which are reconciled with this model (`analysis.reconciliation`). Its band has the
 larger lower end of both bands, and an upper end between both. So the imbalance, which is the rest,
 is never negative, and no call path takes longer than the program. On measured series, this is
-closer than the model and the sum (docs/explanation/accuracy.md).
+closer than the model and the sum (benchmarks/ACCURACY.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values with uncertainty bands, and marks of trust.
 
 Both follow from bands. A band should hold the value in as many cases as its confidence says. The
-measured rates are in docs/explanation/accuracy.md.
+measured rates are in benchmarks/ACCURACY.md.
 """
 
 from __future__ import annotations

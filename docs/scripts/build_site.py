@@ -21,6 +21,7 @@ SITE = ROOT / "build" / "docs"
 BESIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/ACCURACY.md": "explanation/accuracy-tables.md",
     "benchmarks/RESULTS.md": "explanation/benchmarks.md",
     "benchmarks/cluster/README.md": "explanation/simulated-cluster.md",
     "sample_profiles/README.md": "tutorial/sample-profiles.md",
