@@ -17,9 +17,6 @@ BENCHMARKS = Path(__file__).resolve().parent
 DOCUMENTS = (
     BENCHMARKS / "RESULTS.md",
     BENCHMARKS / "ACCURACY.md",
-    BENCHMARKS.parent / "docs" / "explanation" / "expectations.md",
-    BENCHMARKS.parent / "docs" / "explanation" / "requirements.md",
-    BENCHMARKS.parent / "docs" / "explanation" / "scaling.md",
 )
 """Documents with measured tables, between markers with the name of the benchmark."""
 
