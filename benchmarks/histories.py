@@ -166,7 +166,7 @@ def _false_alarms(world: World) -> tuple[str, ...]:
     rate = _RULE.false_alarms
     allowed = int(_HISTORIES * (rate + 2 * np.sqrt(rate * (1 - rate) / _HISTORIES)))
     few = _PEER_HISTORIES
-    peers = _peer_counts([unchanged(world, seed) for seed in range(few)])
+    peers = peer_changes([unchanged(world, seed) for seed in range(few)])
     said = [f"{sum(bool(named) for named in each)} of {few}" for each in peers]
     name = "drift and upgrade" if world.drifts else "steady"
     what = f"false alarms, {name}, {_noise(world)}{', heavy tails' * world.tails}"
@@ -179,7 +179,7 @@ def _planted(world: World) -> Iterator[tuple[str, ...]]:
         after = [named_after(judged(values), row, commit) for values, row, commit in cases]
         named = sum(each is not None for each in after)
         soon = sum(each is not None and each <= 3 for each in after)
-        counts = _peer_counts([values for values, _, _ in cases[:_PEER_HISTORIES]])
+        counts = peer_changes([values for values, _, _ in cases[:_PEER_HISTORIES]])
         said = []
         for each in counts:
             hits = sum(
@@ -206,7 +206,7 @@ for line in sys.stdin:
 """
 
 
-def _peer_counts(histories: list[FloatArray]) -> list[list[list[list[int]]]]:
+def peer_changes(histories: list[FloatArray]) -> list[list[list[list[int]]]]:
     """Return the change points [row, commit] of Otava: of relative values, and as they are."""
     inputs = []
     for relative in (True, False):

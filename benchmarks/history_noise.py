@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from histories import named_after
+from histories import named_after, peer_changes
 from results import Table
 
 from callpath_modeler.arrays import BoolArray, FloatArray
@@ -20,7 +20,7 @@ from callpath_modeler.history.judgement import JudgedHistory, judge
 
 COMMITS, CALL_PATHS, REPETITIONS, CHANGED = 60, 25, 3, 30
 SCALES = 2.0 ** np.arange(3, 7)
-HISTORIES, SLOWDOWNS = 60, (1.2, 1.5)
+HISTORIES, OF_PEER, SLOWDOWNS = 60, 20, (1.2, 1.5)
 RULE = AlarmRule()
 STREAM = 29
 """Seed of all histories; the constants of the judgement were chosen with another one."""
@@ -41,10 +41,15 @@ each call path. "Day to day": each call path has an independent factor of 5 % of
 histories in which a call path is named that was not planted; *allowed*: 5 % and two standard
 errors. The other columns count histories in which a random call path becomes slower at commit
 {CHANGED} and is named no later than the third commit with it; *best scale*: with the runs of the
-one scale that names most of them. A group: call paths become slower
+one scale that names most of them. Apache Otava dates changes in the medians of repetitions of each
+call path at the largest scale, relative to those of all, after the last commit: *false* histories,
+and those whose planted change it dates within three commits. A group: call paths become slower
 by factors of 1.5, 1.9 and 2.3. A third alike: they become slower by 10 %."""
 
-COLUMNS = "noise", "number", "false", "allowed", "+20 %", "+50 %", "+20 %, best scale"
+COLUMNS = (
+    "noise", "number", "false", "allowed", "+20 %", "+50 %", "+20 %, best scale",
+    "Otava: false", "Otava: +20 %",
+)  # fmt: skip
 
 Noise = Callable[[np.random.Generator], FloatArray]
 
@@ -152,6 +157,20 @@ def counts(name: str, number: int) -> tuple[int, ...]:
     return false, _soon(smaller), _soon(larger), max(single)
 
 
+def peer_counts(name: str, number: int) -> tuple[int, int]:
+    """Return false histories of Apache Otava, and planted slowdowns that it dates."""
+    noise = NOISES[name]
+    steady = [history(noise, seed)[0] for seed in range(number)]
+    cases = [history(noise, seed, SLOWDOWNS[0]) for seed in range(number)]
+    false, _ = peer_changes(steady)
+    dated, _ = peer_changes([values for values, _ in cases])
+    hits = sum(
+        any(own == row and abs(at - CHANGED) <= 3 for own, at in found)
+        for found, (_, row) in zip(dated, cases, strict=True)
+    )
+    return sum(map(bool, false)), hits
+
+
 def _soon(cases: Sequence[tuple[FloatArray, int]]) -> int:
     """Return the number of histories that name the slower call path by the third commit."""
     after = [named_after(judged(values), row, CHANGED) for values, row in cases]
@@ -199,7 +218,9 @@ def table(_: Path, names: tuple[str, ...] = (*NOISES,), number: int = HISTORIES)
     for name in names:
         false, *soon = counts(name, number)
         limit = "" if name == "creep" else str(allowed)
-        lines.append((name, str(number), str(false), limit, *map(str, soon)))
+        few = min(number, OF_PEER)
+        peer = [f"{each} of {few}" for each in peer_counts(name, few)]
+        lines.append((name, str(number), str(false), limit, *map(str, soon), *peer))
         print(*lines[-1], sep="\t", flush=True)
     return Table(COLUMNS, lines, range(1, len(COLUMNS)))
 

@@ -135,7 +135,7 @@ BENCHMARKS = {
     "slowdowns": Benchmark(regressions.slowdowns, regressions.SLOWER_NOTES, ()),
     "comparisons": Benchmark(comparisons.table, comparisons.NOTES, ()),
     "histories": Benchmark(histories.table, histories.NOTES, (OTAVA,)),
-    "history-noise": Benchmark(history_noise.table, history_noise.NOTES, ()),
+    "history-noise": Benchmark(history_noise.table, history_noise.NOTES, (OTAVA,)),
     "real-histories": Benchmark(real_histories.table, real_histories.NOTES, ()),
     "guidelines": Benchmark(guidelines.table, guidelines.NOTES, ()),
     "guideline-predictions": Benchmark(
