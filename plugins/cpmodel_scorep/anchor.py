@@ -59,9 +59,22 @@ def parse(
     InputError
         If the definitions cannot be read even after repairs, or are too many for the file.
     """
+    latest = latest or Latest()
+    known = latest.definitions(raw)
+    if known is not None:
+        return known
+    definitions, repaired = _parsed(raw, where, latest, limits)
+    latest.keep_definitions(raw, definitions, repaired)
+    return definitions, repaired
+
+
+def _parsed(
+    raw: bytes, where: str, latest: Latest, limits: InputLimits
+) -> tuple[Definitions, bool]:
+    """Return what `parse` does, of an anchor that is not the latest one."""
     text = _without_padding(_unpacked(raw, where))
     limits.check(Work.ELEMENTS, text.count(b"</") + text.count(b"/>"), "unpack the file")
-    latest, sections = latest or Latest(), anchor_fast.cut(text)
+    sections = anchor_fast.cut(text)
     # Call paths take many megabytes. If they are those of the profile before, they are sound.
     is_known = sections is not None and latest.call_paths(sections.key) is not None
     damaged = _is_damaged(sections.beside if sections is not None and is_known else text)

@@ -17,6 +17,8 @@ from cpmodel_scorep.definitions import CallPaths, Definitions, MetricKind
 
 _STRUCTURAL = ("TASKS", "THREADS", "KERNELS", "MEASUREMENT OFF", "TRACE BUFFER FLUSH")
 _ITERATION = re.compile(r"(instance|iteration)=\d+")
+_SMALL_ANCHOR = 1 << 20
+"""Largest number of bytes of an anchor that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,21 @@ class Latest:
     a reader: each attribute is replaced as a whole.
     """
 
+    _whole: tuple[bytes, Definitions, bool] | None = None
     _read: tuple[bytes, CallPaths] | None = None
     _laid_out: tuple[CallPaths, Mapping[int, Region], TreeLayout] | None = None
+
+    def definitions(self, raw: bytes) -> tuple[Definitions, bool] | None:
+        """Return the definitions of an anchor, and whether they were repaired, if it is the latest.
+
+        Repetitions often have the same anchor to the last byte.
+        """
+        held = self._whole
+        return held[1:] if held is not None and held[0] == raw else None
+
+    def keep_definitions(self, raw: bytes, definitions: Definitions, repaired: bool) -> None:
+        """Keep the definitions of a small anchor instead of those before."""
+        self._whole = (raw, definitions, repaired) if len(raw) <= _SMALL_ANCHOR else None
 
     def call_paths(self, key: bytes) -> CallPaths | None:
         """Return the call paths whose text has the hash `key`, if they are the latest."""
