@@ -122,7 +122,7 @@ __all__ = [
 
 def _register() -> None:
     # pandas takes longer to import than most commands run, so only a user of it gets the accessor.
-    if "pandas" in sys.modules:
+    if sys.modules.get("pandas") is not None:
         importlib.import_module(f"{__name__}.studies.accessor")
 
 

@@ -335,7 +335,7 @@ def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[ExcessL
         bands = lines.bands
         return [_share_band(bands[1], at) for at in range(len(lines.places))] if bands else []
 
-    titles = (ENSEMBLE, "own") if is_last and last and shown.has_ensemble else ("", "")
+    titles = (ENSEMBLE, "excl.") if is_last and last and shown.has_ensemble else ("", "")
     # Larger scales are more informative, so a narrow terminal drops the smaller ones first.
     rank = 0 if is_last else 2 + last - k
     return [
@@ -355,7 +355,7 @@ def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[ExcessL
         Column(
             "excess_exclusive",
             lambda lines: lines.excess[0][:, k],
-            title="own",
+            title="excl.",
             text=lambda lines, _: lines.shares(k, 0),
             droppable=rank,
         ),
@@ -393,7 +393,7 @@ def _columns(shown: ExcessView, k: int, style: TextStyle) -> list[Column[ExcessL
                 shown.gain if mark is ExcessPattern.GAIN else str(mark)
                 for mark in lines.readings(k)
             ],
-            title="reading" * is_last,
+            title="where" * is_last,
             text=lambda lines, _: [_SHORT[mark] for mark in lines.readings(k)],
             right=False,
             droppable=1,
@@ -423,7 +423,7 @@ _OVERLAP_OF_EXPECTED = (
     "~ the repetitions and the expected costs overlap, so noise may explain the difference"
 )
 _SHORT = {
-    ExcessPattern.OWN: "own",
+    ExcessPattern.OWN: "itself",
     ExcessPattern.CALLEES: "callees",
     ExcessPattern.BOTH: "both",
     ExcessPattern.GAIN: "gain",
@@ -518,10 +518,9 @@ def _footer(shown: ExcessView, *, is_doubted: bool, style: TextStyle) -> list[st
     if not losses.ideal.is_relative:
         against = ""
     shares = f"inclusive excess work{against}, share of the {losses.metric.name} at {where}"
-    patterns = f"own = {ExcessPattern.OWN}, callees = {ExcessPattern.CALLEES}"
     lines = [
-        f"{what}: {shares}; own: exclusive; negative: {shown.gain}",
-        f"reading at {q}: {patterns}; > is the hot path",
+        f"{what}: {shares}; excl.: exclusive; negative: {shown.gain}",
+        f"where: excess at {q} of the call path itself, or of its callees; > is the hot path",
     ]
     if is_doubted:
         lines.append(OVERLAP_NOTE if losses.ideal.scaling else _OVERLAP_OF_EXPECTED)

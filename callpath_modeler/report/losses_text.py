@@ -30,15 +30,6 @@ LOSS, GAIN = "red", "green"
 _NUMBERS = ("no", "one", "two", "three")
 
 
-def excess_symbol(fitted: Fitted) -> str:
-    """Return the symbol of excess work: ``X_s`` of strong scaling, ``X_w`` of weak scaling.
-
-    It is ``X`` for other expected costs.
-    """
-    symbols: dict[Scaling | None, str] = {Scaling.STRONG: "X_s", Scaling.WEAK: "X_w"}
-    return symbols.get(ideal_of(fitted).scaling, "X")
-
-
 def excess_styles(excess: FloatArray) -> list[str]:
     """Return the colour of each excess work: losses and gains differ, small ones have none."""
     return [
@@ -118,17 +109,17 @@ def comparison_sentence(answer: Answer, *, style: TextStyle) -> str:
 
 def comparison_note(fitted: Fitted) -> str:
     """Return the meaning of the columns of excess work, and how to change it."""
-    ideal, name, experiment = ideal_of(fitted), excess_symbol(fitted), fitted.experiment
+    ideal, experiment = ideal_of(fitted), fitted.experiment
     scaling = ideal.scaling
     if scaling is None:
-        told = "; ".join([f"{name}: inclusive excess work = {ideal.formula}", ideal.meaning])
-        return "; ".join([told, "own: exclusive; negative: less than expected", *ideal.notes])
+        told = "; ".join([f"excess: inclusive excess work = {ideal.formula}", ideal.meaning])
+        return "; ".join([told, "excl.: exclusive; negative: less than expected", *ideal.notes])
     why = f" ({experiment.scaling_reason})" if scaling is experiment.scaling else ""
     other = Scaling.WEAK if scaling is Scaling.STRONG else Scaling.STRONG
     switch = f"; --scaling {other} for the other" if scaling is experiment.scaling else ""
     return (
-        f"{name}: inclusive excess work = {ideal.formula}, {scaling} scaling{why}"
-        f"{switch}; own: exclusive; negative: superlinear"
+        f"excess: inclusive excess work = {ideal.formula}, {scaling} scaling{why}"
+        f"{switch}; excl.: exclusive; negative: superlinear"
     )
 
 

@@ -32,7 +32,7 @@ from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.curve import Curve, draw, measured_of, sketch
 from callpath_modeler.report.headline import at_text, is_lowered, target_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, cut, shorten
-from callpath_modeler.report.losses_text import excess_symbol, excess_texts
+from callpath_modeler.report.losses_text import excess_texts
 from callpath_modeler.report.model_formulas import (
     NO_OTHER,
     compared_text,
@@ -493,7 +493,7 @@ class NodeReport(ViewNode[NodeValues]):
         since = f"since {fitted.parameter} = {parameter_value(self.forecast.base)}"
         text = f"{whole} inclusive, {own} exclusive, {since}"
         text += f", {fitted.ideal.meaning}" if fitted.ideal else ""
-        return [(excess_symbol(fitted) if two else "excess", text)]
+        return [("excess", text)]
 
     def _cause(self) -> list[Fact]:
         """Return why the exclusive time of a call path grows, if it grows."""
@@ -527,8 +527,7 @@ class NodeReport(ViewNode[NodeValues]):
         if losses.is_share:
             what += "cost by line" if fitted.has_unknown_scale else f"cost by line at {at}"
         else:
-            name = excess_symbol(fitted)
-            what += f"{name} by line, {at} to {parameter_value(losses.scale)}"
+            what += f"excess by line, {at} to {parameter_value(losses.scale)}"
         return what if known else f"{what}; no source text"
 
 

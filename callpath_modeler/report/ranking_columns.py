@@ -30,7 +30,7 @@ from callpath_modeler.report.columns import (
 )
 from callpath_modeler.report.headline import off_by
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, TextStyle, shorten
-from callpath_modeler.report.losses_text import excess_styles, excess_symbol, excess_texts
+from callpath_modeler.report.losses_text import excess_styles, excess_texts
 from callpath_modeler.report.model_formulas import (
     formula_texts,
     from_texts,
@@ -111,12 +111,12 @@ def _measured(nodes: Nodes) -> bool:
 
 def _loss(key: str, name: str, place: int, values: Callable[[Nodes], NodeValues]) -> Column[Nodes]:
     """Return a column of excess work between two scales, which a narrow table keeps."""
-    before = "own " * (name == "own_loss")
+    title = "excl." if name == "own_loss" else "excess"
     return Column(
         key=key,
         help="excess work between the smallest scale and the target",
         cells=lambda nodes: values(nodes).excess,
-        title=lambda nodes: before + excess_symbol(nodes.answer.fitted),
+        title=title,
         text=lambda nodes, _: excess_texts(values(nodes).excess, values(nodes).doubted),
         styles=lambda nodes: excess_styles(values(nodes).excess),
         droppable=-1,
@@ -175,7 +175,7 @@ OTHER: Column[Nodes] = Column(
     help="the value that does not lead: exclusive or inclusive",
     cells=lambda nodes: nodes.other.value,
     unit=unit,
-    title=lambda nodes: "own" if nodes.inclusive else "inclusive",
+    title=lambda nodes: "exclusive" if nodes.inclusive else "inclusive",
     droppable=7,
     name="other",
     place=8,

@@ -20,7 +20,7 @@ from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.headline import beyond, fastest_at, known_by, off_by, omissions
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, shorten, wrap
-from callpath_modeler.report.losses_text import excess_symbol, wanted
+from callpath_modeler.report.losses_text import wanted
 from callpath_modeler.report.node import FormulaNodeReport, NodeReport
 from callpath_modeler.report.outlined_view import short_names
 from callpath_modeler.tui.services import SourceFiles
@@ -121,7 +121,7 @@ def _answer(forecast: Answer, target: float, *, style: TextStyle) -> list[str]:
     value = amount_text(total, low, high, unit, style=style)
     how = known_by(forecast)[::-1]  # measured costs show that it is inside the data
     if forecast.is_comparison:
-        excess = f"{excess_symbol(forecast.fitted)} {percent(forecast.total_excess)}"
+        excess = f"excess {percent(forecast.total_excess)}"
         how[:0] = [f"{excess}, {ideal_of(forecast.fitted).meaning}"]
     elif forecast.repetitions and not forecast.fitted.is_measured_only:
         how.append(f"models: {off_by(forecast)}")

@@ -163,7 +163,7 @@ def test_browse_reads_lines_and_finds_the_source(run, runs, tmp_path, monkeypatc
     ((session, given),) = shown
     report = NodeReport(session.forecast, session.view, np.array([1]), inclusive=True)
     first, *rows = [row.plain for row in source_lines(report, 5, files=given.sources)]
-    assert first == "main.c: X_w by line, p = 4 to 64"
+    assert first == "main.c: excess by line, p = 4 to 64"
     assert [row.split() for row in rows] == [
         ["0", "%", "14", "smooth(grid);"],
         [">", "56", "%", "31", "exchange(border);"],

@@ -162,7 +162,7 @@ def test_every_table_says_what_is_expected(run, runs, asked):
         name, *more = command
         told = html.unescape(words(run(name, runs, *more, *WEAK, *asked, "--expect", "O(p^½)")))
         assert "expected g(p) = O(p^(1/2))" in told or "expected g(p) = O(p^½)" in told, command
-        assert "X_w" not in told
+        assert "T_q, weak scaling" not in told
         assert "superlinear" not in told
         # The page has the factors of parallel efficiency as well.
         assert name == "report" or "efficiency" not in told

@@ -122,7 +122,7 @@ def test_every_format_is_viewed_at_one_and_at_two_scales(run, tmp_path, write, c
         no_empty_words(shown.out)
         more = "two more scales" if count == 1 else "one more scale"
         assert f"{more} would allow models" in " ".join(shown.out.split())
-        assert ("X_" in shown.out) == (count == 2)
+        assert ("excl." in shown.out) == (count == 2)
     listed = rows(run("rank", *sources, "-f", "csv"))
     ranked = [row for row in listed if row["rank"]]
     assert ranked
@@ -177,8 +177,7 @@ def test_two_scales_have_the_excess_work_of_the_literature(
     own = [float(row["excess_exclusive"]) for row in listed if row["rank"]]
     assert own == sorted(own, reverse=True)
     text = " ".join(run("views", *sources, "--scaling", scaling).out.split())
-    symbol = {"strong": "X_s", "weak": "X_w"}[scaling]
-    assert f"{symbol}: inclusive excess work" in text
+    assert "excess: inclusive excess work" in text
     assert f"{scaling} scaling" in text
     total = next(iter(inclusive.values()))
     assert f"From p = 4 to 64, {100 * total:.0f} % of " in text

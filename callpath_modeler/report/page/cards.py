@@ -36,7 +36,6 @@ from callpath_modeler.report.efficiency_text import (
 from callpath_modeler.report.experiment_text import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, cut, tied
-from callpath_modeler.report.losses_text import excess_symbol
 from callpath_modeler.report.model_formulas import formula_from_text, from_text, growth_text
 from callpath_modeler.report.model_text import CallPathReport, ExcessStep, excess_steps
 from callpath_modeler.report.node import equation, formula_text, imbalances, origin
@@ -254,13 +253,13 @@ def _prediction(report: CallPathReport) -> Html:
 
 def _lost(ranking: Ranking, row: int) -> list[str]:
     """Return the value at the smaller scale and the excess work of a comparison."""
-    fitted, name = ranking.fitted, excess_symbol(ranking.fitted)
+    fitted = ranking.fitted
     losses = loss_columns(ranking, *ranking.of_rows(np.array([row])))
     cells = {key: coloured(column, 0) for key, column in losses.items()}
     before = quantity(float(ranking.at_base[row]), fitted.metric.unit)
     return [
         f"{before} at {at_text(fitted, ranking.base)}",
-        joined(f"{name} ", cells["loss"], " inclusive, ", cells["own_loss"], " exclusive"),
+        joined("excess ", cells["loss"], " inclusive, ", cells["own_loss"], " exclusive"),
     ]
 
 
