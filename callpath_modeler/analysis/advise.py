@@ -191,6 +191,13 @@ def advise(
     return Advice(target, value, low, high_end, repetitions, outcomes, tuple(found))
 
 
+def band_at(fitted: Fitted, target: float) -> tuple[float, float, float]:
+    """Return the total at a target with the ends of its band, as `advise` compares them."""
+    rows = np.flatnonzero(fitted.modelled)
+    _, low, high = _band(fitted.models.take(rows), target)
+    return float(np.nansum(predicted_values(fitted, target)[rows])), low, high
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
     """Measurements of n rows, and their models.

@@ -322,6 +322,8 @@ def run_here(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float = 0
         began = datetime.now(UTC).isoformat(timespec="seconds")
         ended = _executed(words, environment, plan.folder, folder, min(limits, default=0.0))
         failure = ended.failure or after_run(tool, folder, plan.folder)
+        if ended.timed_out and limits and limit == min(limits):
+            failure = "it would have exceeded the budget"
         if not failure and plan.profiler == "time":
             write_wall_time(folder, plan.program, ended.seconds, ended.memory)
         record = RunRecord(
@@ -363,6 +365,7 @@ class _Ended(Struct, frozen=True):
     status: int
     memory: int
     failure: str
+    timed_out: bool = False
 
 
 class _BoundedFile:
@@ -431,7 +434,7 @@ def _executed(
     failure = f"it reached the time limit of {limit:g} s" if timed_out else ""
     if not failure and child.status:
         failure = f"{status_text(child.status)}{last_line(folder)}"
-    return _Ended(child.seconds, child.status, child.memory, failure)
+    return _Ended(child.seconds, child.status, child.memory, failure, timed_out)
 
 
 def status_text(status: int) -> str:

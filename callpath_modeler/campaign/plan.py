@@ -80,6 +80,8 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     time_limit : longest time of a run in seconds; 0 = none
     submit : name of the scheduler, or "" for this machine
     scheduler_options : further options of the scheduler
+    until : the band that is narrow enough, as the user writes it; "" = all runs are made
+    budget : largest cost of all runs, as the user writes it; "" = no limit
     """
 
     schema: int
@@ -93,6 +95,8 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     time_limit: float = 0.0
     submit: str = ""
     scheduler_options: list[str] = []
+    until: str = ""
+    budget: str = ""
 
     @property
     def program(self) -> str:

@@ -252,7 +252,7 @@ def _elapsed(job: str) -> float:
     """Return the seconds of a job from sacct; 0 = not known."""
     words = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=ElapsedRaw",
              f"--jobs={job}"]  # fmt: skip
-    with suppress(DataError, ValueError):
+    with suppress(DataError, ValueError, IndexError):
         return float(_answer(words).split()[0].partition("|")[0] or 0)
     return 0.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +22,7 @@ from callpath_modeler.cli.option_groups import (
 )
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shell_word
-from callpath_modeler.units import counted, quantity
+from callpath_modeler.units import counted, quantity, significant
 
 if TYPE_CHECKING:
     from callpath_modeler.campaign.launch import RunRecord, SeriesFolder
@@ -58,6 +58,10 @@ class _Runner(Protocol):
         default=2, written=int, example="1", group=RUNS)  # fmt: skip
 @call_option("--seed N", "Seed of the order of runs. Default: a random one.",
              type=WholeNumber(0, 2**53), group=RUNS)  # fmt: skip
+@call_option("--until GOAL", "Choose the runs, and end when the band is narrow enough, "
+             "e.g. 'band 1.5 at 1024'.", group=RUNS)  # fmt: skip
+@call_option("--budget COST", "Largest cost of all runs, e.g. '200 core-hours'.",
+             group=RUNS)  # fmt: skip
 @option("--submit NAME", "Submit each run as a job.", type=click.Choice(["slurm"]), group=RUNS)
 @option("--sbatch OPTION", "Option of sbatch, e.g. --sbatch=--partition=short.", multiple=True,
         example='["--partition=short"]', written=list[str], group=RUNS)  # fmt: skip
@@ -82,6 +86,8 @@ def command(
     time_limit: str | None,
     attempts: int,
     seed: int | None,
+    until: str | None,
+    budget: str | None,
     submit: str | None,
     sbatch: tuple[str, ...],
     poll: float,
@@ -115,7 +121,7 @@ def command(
     plan = _plan(
         stored if again else None, words, scales, vary,
         repetitions=repeat, profiler=profiler, limit=time_limit, seed=seed,
-        submit=submit, options=sbatch,
+        submit=submit, options=sbatch, until=until, budget=budget,
     )  # fmt: skip
     if stored is not None and (again or series.has_runs()):
         plan = plans.joined_plan(stored, plan)
@@ -133,7 +139,10 @@ def command(
         else:
             runner = LocalRunner(series, plan)
         try:
-            failed = _measured(console, series, plan, runner, attempts)
+            if plan.until or plan.budget:
+                failed, ending = _steered(console, series, plan, runner, attempts)
+            else:
+                failed, ending = _measured(console, series, plan, runner, attempts), []
         except KeyboardInterrupt:
             jobs = "; submitted jobs go on" if plan.submit else ""
             console.note(
@@ -141,7 +150,7 @@ def command(
                 f"To go on: cpmodel run --again {shell_word(_relative(series.path))}"
             )
             raise
-    _conclude(console, series, plan, failed)
+    _conclude(console, series, plan, failed, ending)
 
 
 def _plan(
@@ -156,9 +165,12 @@ def _plan(
     seed: int | None,
     submit: str | None,
     options: Sequence[str],
+    until: str | None,
+    budget: str | None,
 ) -> Plan:
     """Return the plan that the options ask for, with the values of a stored one as defaults."""
     from callpath_modeler.campaign import plan as plans
+    from callpath_modeler.campaign import steer
 
     if stored is None and not words:
         raise UsageError(
@@ -167,6 +179,10 @@ def _plan(
     if stored is None and scales is None:
         raise UsageError("no scales", hint="add --scales 2,4,8: the numbers of processes")
     asked = plans.varied_parameters(vary)
+    if until is not None:
+        steer.goal_of(until)
+    if budget is not None:
+        steer.core_hours_of(budget)
     if options:
         from callpath_modeler.campaign.slurm import check_options
 
@@ -185,6 +201,8 @@ def _plan(
         time_limit=_seconds(limit, 0.0 if stored is None else stored.time_limit),
         submit=submit or ("" if stored is None else stored.submit),
         scheduler_options=list(options) or ([] if stored is None else stored.scheduler_options),
+        until=until or ("" if stored is None else stored.until),
+        budget=budget or ("" if stored is None else stored.budget),
     )
     if stored is None:
         return found
@@ -257,47 +275,82 @@ def _measured(
     return failed
 
 
+def _steered(
+    console: Console, series: SeriesFolder, plan: Plan, runner: _Runner, attempts: int
+) -> tuple[dict[str, RunRecord], list[str]]:
+    """Execute one run after the other until the goal or the end of the budget.
+
+    Returns
+    -------
+    tuple
+        Records of runs that failed, and lines about the answer and the end.
+    """
+    from callpath_modeler.campaign.steer import Steering
+
+    steering = Steering(series, plan, attempts)
+    failed: dict[str, RunRecord] = {}
+    told = ""
+    while True:
+        choice = steering.choice()
+        if choice.answer is not None and choice.answer.text != told:
+            told = choice.answer.text
+            console.note(f"{told}, after {_core_hours(steering.used)}")
+        if not choice.runs or (len(failed) >= _HOPELESS and not _count(series, plan)):
+            end = f"ended after {_core_hours(steering.used)}: {choice.reason}"
+            return failed, [*filter(None, [told]), *([end] if choice.reason else [])]
+        for record in runner.results(choice.runs, choice.limit):
+            failed.pop(record.name, None)
+            if record.failure:
+                failed[record.name] = record
+                steering.failed(record)
+            _tell(console, series, plan, record)
+
+
+def _core_hours(hours: float) -> str:
+    """Return core-hours in words, with three digits."""
+    return f"{significant(hours)} core-hours"
+
+
 def _count(series: SeriesFolder, plan: Plan) -> int:
     return sum(map(series.is_done, plan.runs()))
 
 
 def _done(series: SeriesFolder, plan: Plan) -> str:
     runs = plan.runs()
-    return f"{sum(map(series.is_done, runs))} of {counted(len(runs), 'run')}"
+    most = "at most " if plan.until or plan.budget else ""
+    return f"{sum(map(series.is_done, runs))} of {most}{counted(len(runs), 'run')}"
 
 
 def _tell(console: Console, series: SeriesFolder, plan: Plan, record: RunRecord) -> None:
     """Report a run that has ended, with the estimated time of the others."""
+    from callpath_modeler.campaign.steer import expected_seconds
+
     if record.failure:
         console.note(f"{record.name} failed: {record.failure}")
         return
     missing = [run for run in plan.runs() if not series.is_done(run)]
     told = f"{record.name}: {quantity(record.seconds, 's')}, {_done(series, plan)}"
-    if missing and not plan.submit:
-        seconds = _expected(series.records(), missing)
+    if missing and not (plan.submit or plan.until or plan.budget):
+        records = series.records()
+        seconds = sum(expected_seconds(records, run.processes) for run in missing)
         told += f", about {quantity(seconds, 's')} left" if seconds else ""
     console.note(told)
 
 
-def _expected(records: Sequence[RunRecord], missing: Sequence[PlannedRun]) -> float:
-    """Return the expected seconds of runs: each as the mean of the nearest measured scale."""
-    seconds: dict[int, list[float]] = {}
-    for each in records:
-        if not each.failure:
-            seconds.setdefault(each.parameters["p"], []).append(each.seconds)
-    if not seconds:
-        return 0.0
-    means = {p: sum(found) / len(found) for p, found in seconds.items()}
-    nearest: Callable[[int], int] = lambda p: min(means, key=lambda q: max(p, q) / min(p, q))  # noqa: E731
-    return sum(means[nearest(run.processes)] for run in missing)
-
-
 def _conclude(
-    console: Console, series: SeriesFolder, plan: Plan, failed: dict[str, RunRecord]
+    console: Console,
+    series: SeriesFolder,
+    plan: Plan,
+    failed: dict[str, RunRecord],
+    ending: Sequence[str],
 ) -> None:
     """Print what the series contains, and the next command."""
+    from callpath_modeler.campaign.steer import goal_of
+
     where = _relative(series.path)
     console.result(f"done: {_done(series, plan)}, in {where} (seed {plan.seed})\n")
+    for line in ending:
+        console.result(f"{line}\n")
     if len(failed) >= _HOPELESS and not _count(series, plan):
         console.result(f"ended early: the first {len(failed)} runs failed\n")
     for name, record in sorted(failed.items()):
@@ -307,7 +360,7 @@ def _conclude(
             f"outputs of failed runs: {shell_word(str(Path(where) / '.series/failed'))}\n"
         )
     if len(plan.scales) > 1 and _count(series, plan):
-        target = 4 * max(plan.scales)
+        target = goal_of(plan.until).target if plan.until else 4 * max(plan.scales)
         console.result(f"next: cpmodel rank {shell_word(where)} --target {target}\n")
     if failed:
         click.get_current_context().exit(EXIT_NO)

@@ -1,0 +1,146 @@
+"""`cpmodel run --until` and `--budget`: the next run is chosen, and the series ends."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import callpath_modeler as cpm
+from callpath_modeler.analysis.advise import Advice, NextRun, advise
+from callpath_modeler.campaign import launch, steer
+from callpath_modeler.errors import UsageError
+
+SCALES = "2,4,8,16,32,64,128"
+
+
+@pytest.fixture
+def seconds(tmp_path, monkeypatch):
+    """Replace the wall time of each run by that of a law with noise; nothing waits."""
+    monkeypatch.chdir(tmp_path)
+    executed = launch._executed
+    drawn = np.random.default_rng(3)
+    law = {"noise": 0.01}
+
+    def measured(words, *args, **options):
+        ended = executed(["true"], *args, **options)
+        p = int(words[-1])
+        time = (10 + 0.05 * p) * (1 + law["noise"] * drawn.standard_normal())
+        return launch._Ended(time, ended.status, ended.memory, ended.failure)
+
+    monkeypatch.setattr(launch, "_executed", measured)
+    return law
+
+
+def command(*more: str, scales: str = SCALES) -> tuple[str, ...]:
+    return ("run", "--scales", scales, "--repeat", "4", "--seed", "1", *more, "--",
+            sys.executable, "{p}")  # fmt: skip
+
+
+def done_runs() -> list[tuple[int, int]]:
+    found = [re.fullmatch(r"p(\d+)\.r(\d+)", each.name) for each in Path("runs").iterdir()]
+    return sorted((int(each[1]), int(each[2])) for each in found if each)
+
+
+def test_a_series_ends_when_the_band_is_narrow_enough(run, seconds):  # noqa: ARG001
+    done = run(*command("--until", "band 1.5 at 512"))
+    assert done.status == 0, done.err
+    lines = done.out.splitlines()
+    assert len(done_runs()) < 20
+    band = re.fullmatch(r"p = 512: (\S+) s \((\S+) … (\S+) s\), a band of × (\S+)", lines[1])
+    assert band
+    assert float(band[4]) <= 1.5
+    assert float(band[2]) <= 10 + 0.05 * 512 <= float(band[3])
+    assert lines[2].endswith("the band is narrow enough")
+    assert lines[3] == "next: cpmodel rank runs --target 512"
+    fitted, target = cpm.Study("runs").predicted(target=512)
+    assert float(band[3]) / float(band[2]) == pytest.approx(advise(fitted, target).apart, rel=0.02)
+    before = done_runs()
+    assert run("run", "--again", "runs").out.splitlines()[1:] == lines[1:]
+    assert done_runs() == before
+
+
+def test_a_budget_is_never_exceeded(run, seconds):  # noqa: ARG001
+    done = run(*command("--until", "band 1.001 at 1024", "--budget", "0.6 core-hours"))
+    assert "no further run is within the budget" in done.out
+    used = sum(each.core_hours for each in launch.SeriesFolder(Path("runs")).records())
+    assert 0.3 < used <= 0.6
+    # A larger budget goes on with the same series.
+    more = run("run", "--again", "runs", "--budget", "1.2 core-hours")
+    later = sum(each.core_hours for each in launch.SeriesFolder(Path("runs")).records())
+    assert more.status == 0
+    assert used < later <= 1.2
+
+
+def test_the_first_models_need_the_smallest_scales(run, seconds):
+    seconds["noise"] = 0.0
+    run(*command("--until", "band 1.5 at 512"))
+    assert {(2, 1), (2, 2), (4, 1), (4, 2), (8, 1), (8, 2)} <= set(done_runs())
+
+
+def test_a_scale_that_fails_is_left_out(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("app.py").write_text("import sys; sys.exit(sys.argv[1] == '4')")
+    done = run("run", "--scales", "1,2,4,8,16", "--repeat", "2", "--until", "band 1.0001 at 64",
+               "--", sys.executable, "app.py", "{p}")  # fmt: skip
+    assert done.status == 1
+    assert "left out: p4.r" in done.out
+    assert {p for p, _ in done_runs()} == {1, 2, 8, 16}
+    assert len([*Path("runs/.series/failed").iterdir()]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--until", "band 1 at 512"), "is no goal"),
+        (("--until", "soon"), "is no goal"),
+        (("--until", "band 1.5 at inf"), "is no goal"),
+        (("--budget", "3 hours"), "is no budget"),
+        (("--budget", "0 core-hours"), "is no budget"),
+    ],
+)
+def test_goals_and_budgets_that_mean_nothing_are_refused(run, seconds, words, complaint):  # noqa: ARG001
+    run(*command(*words)).fails(2, complaint)
+    assert not Path("runs").exists()
+
+
+def test_budgets_have_units():
+    assert steer.core_hours_of("200 core-hours") == 200
+    assert steer.core_hours_of("30 core-minutes") == 0.5
+    assert steer.core_hours_of("1.8core-s") == pytest.approx(0.0005)
+    assert steer.goal_of("band × 1.5 at p = 1024") == steer.Goal(1.5, 1024)
+
+
+def next_run(scale: float, hours: float, apart: float) -> NextRun:
+    return NextRun({"p": scale}, scale, 1.0, hours, apart, apart, apart, 0.1)
+
+
+def test_the_best_run_reaches_the_goal_cheaply_or_narrows_the_band_most():
+    found = tuple(next_run(*each) for each in ((16, 1, 4.0), (32, 3, 2.0), (64, 9, 1.4)))
+    advice = Advice(1024, 1.0, 0.5, 4.0, 1, 16, found)
+    assert advice.best().scale == 64
+    assert advice.best(core_hours=5).scale == 32
+    assert advice.best(core_hours=5, goal=4.5).scale == 16
+    assert advice.best(goal=2.5).scale == 32
+    assert advice.best(core_hours=0.5) is None
+
+
+def test_a_measured_scale_may_be_run_again(tmp_path):
+    drawn = np.random.default_rng(1)
+    rows = [
+        f"app,{p},{(1 + 0.1 * p) * (1 + 0.1 * drawn.standard_normal())}"
+        for p in (2, 4, 8, 16, 32) for _ in range(2)
+    ]  # fmt: skip
+    table = tmp_path / "runs.csv"
+    table.write_text("\n".join(["callpath,p,time[s]", *rows]) + "\n")
+    fitted = cpm.fit(cpm.load([table]), "time")
+    advice = advise(fitted, 256, [32, 64], repetitions=1, measured_too=True)
+    by_scale = {run.scale: run for run in advice.runs}
+    assert advice.repetitions == 1
+    assert by_scale[64].apart < by_scale[32].apart <= 1.2 * advice.apart
+    assert by_scale[32].core_hours == pytest.approx(32 * by_scale[32].time / 3600)
+    with pytest.raises(UsageError, match="no run to advise at p = 32"):
+        advise(fitted, 256, [32])
