@@ -83,9 +83,11 @@ class _Timer:
                 f'GROUP="{group}"'
             )
             waiting += [(callee, f"{path} => {callee.name}") for callee in callees]
+        program = "".join("_" if c in "<>&" else c for c in self.root.name)
+        attribute = f"<attribute><name>Executable</name><value>{program}</value></attribute>"
         head = [
             f"{len(lines)} templated_functions_MULTI_TIME",
-            "# Name Calls Subrs Excl Incl ProfileCalls # <metadata></metadata>",
+            f"# Name Calls Subrs Excl Incl ProfileCalls # <metadata>{attribute}</metadata>",
         ]
         path = os.path.join(self.directory, f"profile.{max(self.rank, 0)}.0.0")  # noqa: PTH118
         try:

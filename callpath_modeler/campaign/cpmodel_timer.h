@@ -116,6 +116,12 @@ static inline void cpm_print_name(FILE *file, const char *name) {
     for (; *name; name++) fputc((unsigned char)*name < ' ' || *name == '"' ? '_' : *name, file);
 }
 
+static inline void cpm_print_program(FILE *file, const char *name) {
+    fprintf(file, "<metadata><attribute><name>Executable</name><value>");
+    for (; *name; name++) fputc((unsigned char)*name < ' ' || strchr("<>&", *name) ? '_' : *name, file);
+    fprintf(file, "</value></attribute></metadata>\n");
+}
+
 static inline void cpm_print_path(FILE *file, int region) {
     int above[512], depth = 0;  /* deeper callers are left out */
     for (; depth < 511 && region; region = cpm_timer.regions[region].parent) above[depth++] = region;
@@ -139,7 +145,8 @@ CPM_SHARED void cpm_write(void) {
     FILE *file = length < (int)sizeof path ? fopen(path, "w") : 0;
     if (!file) { fprintf(stderr, "cpmodel_timer.h: %s: %s\n", path, strerror(errno)); return; }
     fprintf(file, "%d templated_functions_MULTI_TIME\n", t->count);
-    fprintf(file, "# Name Calls Subrs Excl Incl ProfileCalls # <metadata></metadata>\n");
+    fprintf(file, "# Name Calls Subrs Excl Incl ProfileCalls # ");
+    cpm_print_program(file, t->regions[0].name);
     for (int i = 0; i < t->count; i++) {
         double own = t->regions[i].inside;
         long calls = 0;

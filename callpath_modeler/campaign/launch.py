@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +29,13 @@ import msgspec
 from msgspec import Struct
 
 from callpath_modeler.campaign.plan import STATE, Plan, PlannedRun
-from callpath_modeler.campaign.profilers import Profiler, largest_memory, profiler
-from callpath_modeler.errors import DISK_IS_FULL, OutputError, UsageError, reason_of
+from callpath_modeler.campaign.profilers import (
+    DIRECTORY_VARIABLE,
+    Profiler,
+    largest_memory,
+    profiler,
+)
+from callpath_modeler.errors import OutputError, UsageError, reason_of
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.support.atomic import is_living, process_identity, write_file
 
@@ -50,6 +56,27 @@ _ENVIRONMENT = re.compile(
 )
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|JWT")
 _LONGEST_VALUE = 2000
+
+
+_HELPER = """
+import os, signal, sys, time
+report, words = int(sys.argv[1]), sys.argv[2:]
+os.set_inheritable(report, False)
+began = time.perf_counter()
+try:
+    child = os.posix_spawnp(words[0], words, os.environ, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+except OSError as cause:
+    os.write(report, b"%d" % cause.errno)
+    sys.exit(127)
+_, status, usage = os.wait4(child, 0)
+told = time.perf_counter() - began, os.waitstatus_to_exitcode(status), usage.ru_maxrss
+os.write(report, " ".join(map(str, told)).encode())
+"""
+"""Program that executes the words of a run, and measures it.
+
+The system counts the memory of the process that starts a program as the program's. That of cpmodel
+would be up to some hundreds of megabytes, and that of this program is about ten.
+"""
 
 
 class RunRecord(Struct, frozen=True):
@@ -317,7 +344,8 @@ def run_here(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float = 0
     try:
         folder = series.begin(run)
         words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
-        environment = {**os.environ, **tool.environment_of(folder, plan.program)}
+        inherited = {k: v for k, v in os.environ.items() if k != DIRECTORY_VARIABLE}
+        environment = {**inherited, **tool.environment_of(folder, plan.program)}
         state = machine_state()
         began = datetime.now(UTC).isoformat(timespec="seconds")
         ended = _executed(words, environment, plan.folder, folder, min(limits, default=0.0))
@@ -407,22 +435,10 @@ def _executed(
     """Execute a program, and return how it ended; it is ended before any error leaves here."""
     outputs = [_BoundedFile(folder / name, append=append) for name in (OUTPUT, MESSAGES)]
     try:
-        began = time.perf_counter()
+        child = _Child(words, environment, working)
         try:
-            process = subprocess.Popen(  # noqa: S603 - a list of words, without a shell
-                words, cwd=working, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
-        except OSError as cause:
-            if cause.errno in DISK_IS_FULL:
-                raise
-            return _Ended(
-                0.0, 127, 0, f"{printable(words[0])} cannot be executed: {reason_of(cause)}"
-            )
-        child = _Child(process, began)
-        try:
-            (folder / _PROCESS).write_text(process_identity(process.pid), "ascii")
-            timed_out = child.drain(outputs, began + limit if limit else None)
+            (folder / _PROCESS).write_text(process_identity(child.number), "ascii")
+            timed_out = child.drain(outputs, time.perf_counter() + limit if limit else None)
         except BaseException:
             child.end()
             raise
@@ -432,7 +448,9 @@ def _executed(
         for output in outputs:
             output.close()
     failure = f"it reached the time limit of {limit:g} s" if timed_out else ""
-    if not failure and child.status:
+    if not failure and child.refusal:
+        failure = f"{printable(words[0])} cannot be executed: {os.strerror(child.refusal)}"
+    elif not failure and child.status:
         failure = f"{status_text(child.status)}{last_line(folder)}"
     return _Ended(child.seconds, child.status, child.memory, failure, timed_out)
 
@@ -457,21 +475,46 @@ def last_line(folder: Path) -> str:
 
 
 class _Child:
-    """A process with the leadership of a group, whose end a thread waits for."""
+    """A program with its helper, as a group of processes, whose end a thread waits for.
 
-    def __init__(self, process: subprocess.Popen[bytes], began: float) -> None:
-        self._process = process
-        self._began = began
+    Attributes
+    ----------
+    number : number of the helper, and of the group
+    seconds, status, memory : of the program, when it has ended
+    refusal : number of the error if the program could not be executed; 0 = it was
+    """
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str], working: str) -> None:
+        report, write = os.pipe()
         self._has_ended, tell = os.pipe()
-        self.seconds, self.status, self.memory = 0.0, 0, 0
-        self._thread = threading.Thread(target=self._wait, args=(tell,), daemon=True)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - a list of words, without a shell
+                [sys.executable, "-I", "-S", "-c", _HELPER, str(write), *words],
+                cwd=working, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, start_new_session=True, pass_fds=(write,),
+            )  # fmt: skip
+        except OSError:
+            for each in (report, self._has_ended, tell):
+                os.close(each)
+            raise
+        finally:
+            os.close(write)
+        self.number = self._process.pid
+        self.seconds, self.status, self.memory, self.refusal = 0.0, 0, 0, 0
+        self._began = time.perf_counter()
+        self._thread = threading.Thread(target=self._wait, args=(report, tell), daemon=True)
         self._thread.start()
 
-    def _wait(self, tell: int) -> None:
-        _, status, usage = os.wait4(self._process.pid, 0)
+    def _wait(self, report: int, tell: int) -> None:
+        self.status = self._process.wait()
         self.seconds = time.perf_counter() - self._began
-        self.status = self._process.returncode = os.waitstatus_to_exitcode(status)
-        self.memory = largest_memory(usage.ru_maxrss)
+        told = os.read(report, 200).split()
+        if len(told) == 3:
+            self.seconds, self.status = float(told[0]), int(told[1])
+            self.memory = largest_memory(int(told[2]))
+        elif told:
+            self.refusal = int(told[0])
+        os.close(report)
         os.close(tell)
 
     def drain(self, outputs: Sequence[_BoundedFile], deadline: float | None) -> bool:
@@ -510,7 +553,7 @@ class _Child:
         """End all processes of the group, and wait for the first one."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
+                os.killpg(self.number, number)
             self._thread.join(_GRACE)
             if not self._thread.is_alive() and number == signal.SIGKILL:
                 break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import re
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
+from callpath_modeler.campaign.profilers import PROFILERS
 from callpath_modeler.errors import InputError, UsageError, nearest_or_all
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.tokens import NameWord, word_of
@@ -70,6 +72,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes
     ----------
+    place : directory of the series when its plan was stored
     command : words of the command, with placeholders such as ``{p}``
     folder : working directory of the command
     scales : numbers of processes
@@ -85,6 +88,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schema: int
+    place: str
     command: list[str]
     folder: str
     scales: list[int]
@@ -291,7 +295,34 @@ def _check_stored(plan: Plan) -> None:
     numbers = [plan.repetitions, *plan.scales, *chain.from_iterable(plan.varied.values())]
     if not all(0 < number <= _LARGEST for number in numbers):
         raise ValueError("a scale, a value or a number of repetitions is not possible")
+    if plan.profiler not in PROFILERS or plan.submit not in {"", "slurm"}:
+        raise ValueError("its profiler or its scheduler is not known")
+    check_options(plan.scheduler_options)
     varied_parameters([f"{name}={_listed(values)}" for name, values in plan.varied.items()])
+
+
+def check_options(options: Sequence[str]) -> None:
+    """Raise `UsageError` if an option of sbatch is not one line that begins with a minus sign."""
+    for each in options:
+        if not each.startswith("-") or not each.isprintable():
+            raise UsageError(
+                f"--sbatch {shortened(each)!r} is not an option of sbatch",
+                hint="e.g. --sbatch=--partition=short",
+            )
+
+
+def require_own(series: Path, plan: Plan) -> None:
+    """Raise `UsageError` if a command that only a directory states should not be executed.
+
+    The directory may come from somebody else, e.g. in an archive.
+    """
+    is_mine = (series / STATE / PLAN).stat().st_uid == os.geteuid()
+    if not is_mine or plan.place != os.path.realpath(series):
+        why = "was made or moved here from elsewhere" if is_mine else "belongs to another user"
+        raise UsageError(
+            f"{series}: this series {why}, so its command is not executed",
+            hint="state the command: cpmodel run -o DIR --scales 2,4,8 -- COMMAND",
+        )
 
 
 def _listed(values: Sequence[int]) -> str:

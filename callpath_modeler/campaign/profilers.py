@@ -11,7 +11,10 @@ from msgspec import Struct
 from callpath_modeler.errors import UsageError
 
 DIRECTORY_VARIABLE = "CPM_RUN_DIRECTORY"
-"""Variable that states the directory of a run, for the region timer and for programs."""
+"""Variable that states the directory of a run, for the region timer and PyTorch.
+
+It is not set for other profilers, so that a timer in the program does not disturb them.
+"""
 
 
 class Profiler(Struct, frozen=True):
@@ -41,7 +44,7 @@ class Profiler(Struct, frozen=True):
 
     def environment_of(self, folder: Path, program: str) -> dict[str, str]:
         """Return the variables of a run of a program in a directory."""
-        values = {DIRECTORY_VARIABLE: "{dir}", "CPM_PROGRAM": program, **self.environment}
+        values = {"CPM_PROGRAM": program, **self.environment}
         return {name: text.replace("{dir}", str(folder)) for name, text in values.items()}
 
     def commands_after(self, folder: Path) -> list[list[str]]:
@@ -60,6 +63,7 @@ PROFILERS = {
     "timer": Profiler(
         "regions of the built-in timer",
         results=("profile.*.0.0",),
+        environment={DIRECTORY_VARIABLE: "{dir}"},
         missing="include cpmodel_timer.h, or use callpath_modeler.timer in Python",
     ),
     "scorep": Profiler(
@@ -112,6 +116,7 @@ PROFILERS = {
     "kineto": Profiler(
         f"PyTorch; the program writes its traces to ${DIRECTORY_VARIABLE}",
         results=("*.pt.trace.json*", "*.json", "*.json.gz"),
+        environment={DIRECTORY_VARIABLE: "{dir}"},
         missing=f"call export_chrome_trace with a file in ${DIRECTORY_VARIABLE}",
     ),
 }  # fmt: skip

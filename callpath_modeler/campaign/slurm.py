@@ -31,8 +31,8 @@ from callpath_modeler.campaign.launch import (
     write_wall_time,
 )
 from callpath_modeler.campaign.plan import Plan, PlannedRun, filled
-from callpath_modeler.campaign.profilers import profiler
-from callpath_modeler.errors import DataError, UsageError, reason_of
+from callpath_modeler.campaign.profilers import DIRECTORY_VARIABLE, profiler
+from callpath_modeler.errors import DataError, reason_of
 from callpath_modeler.printable import printable, shortened
 
 _STATUS, _SCRIPT = "status", "job.sh"
@@ -72,6 +72,7 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
         f"exec 2> >(head -c {HEAD} > {paths[MESSAGES]}; exec cat > /dev/null)",
         f"cd -- {shlex.quote(plan.folder)} || exit 1",
     ]
+    lines.append(f"unset {DIRECTORY_VARIABLE}")
     lines += [
         f"export {name}={shlex.quote(value)}"
         for name, value in tool.environment_of(folder, plan.program).items()
@@ -87,16 +88,6 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
         'exit "$status"',
     ]
     return "\n".join(lines) + "\n"
-
-
-def check_options(options: Sequence[str]) -> None:
-    """Raise `UsageError` if an option of sbatch is not one line that begins with a minus sign."""
-    for each in options:
-        if not each.startswith("-") or not each.isprintable():
-            raise UsageError(
-                f"--sbatch {shortened(each)!r} is not an option of sbatch",
-                hint="e.g. --sbatch=--partition=short",
-            )
 
 
 class SlurmRunner:

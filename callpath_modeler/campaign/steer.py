@@ -66,7 +66,7 @@ class SeriesAnswer(Struct, frozen=True):
         return f"p = {self.target}: {value} ({band}), a band of × {factor_text(self.ratio)}"
 
 
-class Choice(Struct, frozen=True):
+class SteeringStep(Struct, frozen=True):
     """What to run next.
 
     Attributes
@@ -159,7 +159,7 @@ class Steering:
         """Core-hours of all runs so far, also of failed ones."""
         return sum(record.core_hours for record in self._series.records())
 
-    def choice(self) -> Choice:
+    def choice(self) -> SteeringStep:
         """Return the next run, or why there is none."""
         missing: dict[int, list[PlannedRun]] = {}
         for run in self._plan.runs():
@@ -171,18 +171,18 @@ class Steering:
         first = self._first(missing) if self._goal else []
         answer, fitted = (None, None) if first or not self._goal else self._answer(self._goal)
         if self._goal and answer and answer.ratio <= self._goal.ratio:
-            return Choice(reason="the band is narrow enough", answer=answer)
+            return SteeringStep(reason="the band is narrow enough", answer=answer)
         if not missing:
-            return Choice(reason="all runs are done", answer=answer)
+            return SteeringStep(reason="all runs are done", answer=answer)
         left = self._budget - self.used
         if first or fitted is None or self._goal is None:
             chosen = self._affordable(first or self._in_order(missing), left)
         else:
             chosen = self._narrowing(fitted, self._goal, missing, left)
         if chosen is None:
-            return Choice(reason="no further run is within the budget", answer=answer)
+            return SteeringStep(reason="no further run is within the budget", answer=answer)
         limit = 0.0 if math.isinf(left) else 3600 * left / chosen.processes
-        return Choice((chosen,), limit, answer=answer)
+        return SteeringStep((chosen,), limit, answer=answer)
 
     def _in_order(self, missing: Mapping[int, Sequence[PlannedRun]]) -> list[PlannedRun]:
         """Return the missing runs in the random order of the plan."""
@@ -228,7 +228,11 @@ class Steering:
         missing: Mapping[int, Sequence[PlannedRun]],
         left: float,
     ) -> PlannedRun | None:
-        """Return the run that narrows the band at the target most, within the budget."""
+        """Return the run that narrows the band at the target most, within the budget.
+
+        Without a budget, a run costs at most as much as all runs before it. So a series never
+        costs much more than its cheapest sufficient part, and no large run comes too early.
+        """
         from callpath_modeler.analysis.advise import advise
 
         scales = [p for p in sorted(missing) if p <= goal.target][-_MOST_TRIED:]
@@ -239,5 +243,6 @@ class Steering:
             advice = advise(fitted, goal.target, scales, repetitions=1, measured_too=True)
         except DataError:
             return self._affordable(runs[::-1], left)
-        best = advice.best(left, goal.ratio)
+        most = max(self.used, advice.runs[0].core_hours) if math.isinf(left) else left
+        best = advice.best(most, goal.ratio)
         return None if best is None else missing[int(best.scale)][0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -118,8 +119,10 @@ def command(
         raise UsageError(
             f"{again}: no series of cpmodel run", hint="cpmodel run --scales 2,4,8 -- COMMAND"
         )
+    if again is not None and stored is not None:
+        plans.require_own(series.path, stored)
     plan = _plan(
-        stored if again else None, words, scales, vary,
+        series.path, stored if again else None, words, scales, vary,
         repetitions=repeat, profiler=profiler, limit=time_limit, seed=seed,
         submit=submit, options=sbatch, until=until, budget=budget,
     )  # fmt: skip
@@ -154,6 +157,7 @@ def command(
 
 
 def _plan(
+    place: Path,
     stored: Plan | None,
     words: Sequence[str],
     scales: str | None,
@@ -184,13 +188,12 @@ def _plan(
     if budget is not None:
         steer.core_hours_of(budget)
     if options:
-        from callpath_modeler.campaign.slurm import check_options
-
-        check_options(options)
+        plans.check_options(options)
         if not (submit or (stored and stored.submit)):
             raise UsageError("--sbatch needs --submit slurm", hint="add it, or leave --sbatch out")
     found = plans.Plan(
         schema=1,
+        place=os.path.realpath(place),
         command=list(words),
         folder=str(Path.cwd()),
         scales=[] if scales is None else plans.whole_numbers(scales, "--scales"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -268,6 +269,20 @@ def test_after_a_kill_the_program_that_still_runs_is_named_and_half_a_run_is_no_
     assert done.out.startswith("done: 2 of 2 runs")
 
 
+def test_a_command_that_only_a_foreign_directory_states_is_not_executed(run, program):
+    words = program("open('made', 'a').close()")
+    command = ("--scales", "1", "--repeat", "1", "--", *words, "{p}")
+    assert run("run", *command).status == 0
+    Path("made").unlink()
+    shutil.rmtree("runs/p1.r1")
+    Path("runs").rename("unpacked")
+    run("run", "--again", "unpacked").fails(2, "its command is not executed")
+    assert not Path("made").exists()
+    assert run("run", "-o", "unpacked", *command).status == 0
+    shutil.rmtree("unpacked/p1.r1")
+    assert run("run", "--again", "unpacked").status == 0
+
+
 def test_two_commands_do_not_measure_one_series(run, program):
     words = program(WAITING)
     process = begun(words)
@@ -286,6 +301,29 @@ def test_a_damaged_plan_is_refused(run, tmp_path, text):
     state.mkdir(parents=True)
     (state / "series.json").write_text(text)
     run("run", "--again", tmp_path / "runs").fails(3, "the plan of this series is damaged")
+
+
+def test_the_memory_is_that_of_the_program(run, program):
+    words = program("import sys; text = bytearray(int(sys.argv[1]) * 100_000_000)")
+    ballast = bytearray(300_000_000)  # the memory of this process does not count
+    assert run("run", "--scales", "1,2", "--repeat", "1", "--", *words, "{p}").status == 0
+    one, two = (record(f"runs/p{p}.r1")["max_memory"] for p in (1, 2))
+    assert 100e6 < one < 160e6
+    assert two - one == pytest.approx(100e6, rel=0.05)
+    assert (
+        run("run", "-o", "none", "--scales", "1", "--repeat", "1", "--", "true", "{p}").status == 0
+    )
+    assert record("none/p1.r1")["max_memory"] < 30e6 < len(ballast)
+
+
+def test_a_program_that_cannot_be_executed_is_named(run, program):
+    words = program("import sys; sys.exit(0)")
+    Path("broken").write_bytes(b"\x7fELF nothing")
+    Path("broken").chmod(0o755)
+    done = run("run", "--scales", "1", "--repeat", "1", "--attempts", "1", "--", "./broken", "{p}")
+    assert done.status == 1
+    assert "left out: p1.r1: ./broken cannot be executed: Exec format error" in done.out
+    assert words
 
 
 def test_secrets_of_the_environment_are_not_recorded(run, program, monkeypatch):

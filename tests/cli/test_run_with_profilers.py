@@ -43,7 +43,7 @@ kinds = "SCOREP", "TAU", "CALI", "CPM_", "PROFILEDIR"
 told = {{k: v for k, v in os.environ.items() if k.startswith(kinds)}}
 with open({calls!r}, "a") as calls:
     calls.write(json.dumps({{"name": "app", "words": sys.argv[1:], "environment": told}}) + "\\n")
-place = Path(os.environ["CPM_RUN_DIRECTORY"])
+place, = Path("runs/.series/running").iterdir()
 for name in {written!r}:
     (place / name).parent.mkdir(exist_ok=True)
     (place / name).touch()
@@ -131,6 +131,13 @@ def test_a_run_without_a_profile_has_failed(measured, profiler):
     done, _ = measured(profiler)
     assert done.status == 1
     assert "left out: p4.r1: the run wrote no profile: " in done.out
+
+
+def test_wall_time_sets_no_variable_that_a_timer_in_the_program_would_heed(measured, monkeypatch):
+    monkeypatch.setenv("CPM_RUN_DIRECTORY", "elsewhere")
+    done, told = measured("time")
+    assert done.status == 0
+    assert "CPM_RUN_DIRECTORY" not in told["app"]["environment"]
 
 
 def test_the_help_names_all_profilers():
