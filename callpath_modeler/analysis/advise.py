@@ -94,19 +94,23 @@ class Advice:
     def best(self, core_hours: float = math.inf, goal: float = 1.0) -> NextRun | None:
         """Return the setting to run next; None = no run is affordable.
 
-        This is the cheapest setting that is expected to reach the goal. If there is none, it is the
-        affordable setting with the narrowest expected band. Runs with the largest gain per
-        core-hour are worse: they are small, and many of them cost more than one large run.
+        This is the cheapest setting that is expected to reach the goal. If there is none, it is
+        the affordable setting with the narrowest expected band: the error at the target after the
+        same core-hours is smaller than with cheap runs. Without a budget, it is the setting with
+        the largest gain per core-hour, which reaches a goal with fewer core-hours.
 
         Parameters
         ----------
-        core_hours : largest cost of all its repetitions
+        core_hours : the budget: largest cost of all its repetitions; inf = there is none
         goal : ratio of the ends of the band that is narrow enough
         """
         affordable = [run for run in self.runs if not run.core_hours > core_hours]
         enough = [run for run in affordable if run.apart <= goal]
         if enough:
             return enough[0]
+        useful = [run for run in affordable if run.gain_per_core_hour > 0]
+        if math.isinf(core_hours) and useful:
+            return max(useful, key=lambda run: run.gain_per_core_hour)
         return min(affordable, key=lambda run: run.apart, default=None)
 
     @property

@@ -228,11 +228,7 @@ class Steering:
         missing: Mapping[int, Sequence[PlannedRun]],
         left: float,
     ) -> PlannedRun | None:
-        """Return the run that narrows the band at the target most, within the budget.
-
-        Without a budget, a run costs at most as much as all runs before it. So a series never
-        costs much more than its cheapest sufficient part, and no large run comes too early.
-        """
+        """Return the run that `Advice.best` chooses, within the budget."""
         from callpath_modeler.analysis.advise import advise
 
         scales = [p for p in sorted(missing) if p <= goal.target][-_MOST_TRIED:]
@@ -243,6 +239,5 @@ class Steering:
             advice = advise(fitted, goal.target, scales, repetitions=1, measured_too=True)
         except DataError:
             return self._affordable(runs[::-1], left)
-        most = max(self.used, advice.runs[0].core_hours) if math.isinf(left) else left
-        best = advice.best(most, goal.ratio)
+        best = advice.best(left, goal.ratio)
         return None if best is None else missing[int(best.scale)][0]

@@ -114,18 +114,23 @@ def test_budgets_have_units():
     assert steer.goal_of("band × 1.5 at p = 1024") == steer.Goal(1.5, 1024)
 
 
-def next_run(scale: float, hours: float, apart: float) -> NextRun:
-    return NextRun({"p": scale}, scale, 1.0, hours, apart, apart, apart, 0.1)
+def next_run(scale: float, hours: float, apart: float, gain: float) -> NextRun:
+    return NextRun({"p": scale}, scale, 1.0, hours, apart, apart, apart, gain)
 
 
-def test_the_best_run_reaches_the_goal_cheaply_or_narrows_the_band_most():
-    found = tuple(next_run(*each) for each in ((16, 1, 4.0), (32, 3, 2.0), (64, 9, 1.4)))
-    advice = Advice(1024, 1.0, 0.5, 4.0, 1, 16, found)
-    assert advice.best().scale == 64
+def test_the_best_run_reaches_the_goal_cheaply_or_is_the_best_for_its_cost_or_in_the_budget():
+    found = ((16, 1, 4.0, 0.3), (32, 3, 2.0, 0.6), (64, 9, 1.4, 0.9))
+    advice = Advice(1024, 1.0, 0.5, 4.0, 1, 16, tuple(next_run(*each) for each in found))
+    assert advice.best().scale == 16  # .3 per core-hour
+    assert advice.best(core_hours=100).scale == 64
     assert advice.best(core_hours=5).scale == 32
     assert advice.best(core_hours=5, goal=4.5).scale == 16
     assert advice.best(goal=2.5).scale == 32
     assert advice.best(core_hours=0.5) is None
+    worse = Advice(
+        1024, 1.0, 0.5, 4.0, 1, 16, (next_run(16, 1, 9.0, -0.1), next_run(32, 2, 8.5, -0.05))
+    )
+    assert worse.best().scale == 32
 
 
 def test_a_measured_scale_may_be_run_again(tmp_path):
