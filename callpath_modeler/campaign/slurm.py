@@ -66,6 +66,7 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
     paths = {name: shlex.quote(str(folder / name)) for name in (OUTPUT, MESSAGES, _STATUS, "nodes")}
     words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
     lines += [
+        "# shellcheck disable=SC2016 # the words of the command are literal",
         "# A requeued job begins again. Only the first part of a long output is kept.",
         f"rm -f -- {paths[_STATUS]}",
         f"exec > >(head -c {HEAD} > {paths[OUTPUT]}; exec cat > /dev/null)",
