@@ -60,10 +60,11 @@ class SeriesAnswer(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The answer in words."""
-        band = interval(self.low, self.high, self.unit)
+        """The answer in words, as `cpmodel info --advise` states it."""
         value = quantity(self.value, self.unit)
-        return f"p = {self.target}: {value} ({band}), a band of × {factor_text(self.ratio)}"
+        band = f"{value} ({interval(self.low, self.high, self.unit)})"
+        ratio = factor_text(self.ratio)
+        return f"At p = {self.target} the sum of all call paths is {band}: a band of × {ratio}"
 
 
 class SteeringStep(Struct, frozen=True):

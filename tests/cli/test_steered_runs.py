@@ -50,7 +50,8 @@ def test_a_series_ends_when_the_band_is_narrow_enough(run, seconds):  # noqa: AR
     assert done.status == 0, done.err
     lines = done.out.splitlines()
     assert len(done_runs()) < 20
-    band = re.fullmatch(r"p = 512: (\S+) s \((\S+) … (\S+) s\), a band of × (\S+)", lines[1])
+    said = r"At p = 512 the sum of all call paths is (\S+) s \((\S+) … (\S+) s\): a band of × (\S+)"
+    band = re.fullmatch(said, lines[1])
     assert band
     assert float(band[4]) <= 1.5
     assert float(band[2]) <= 10 + 0.05 * 512 <= float(band[3])
