@@ -27,6 +27,8 @@ _BUDGET = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*core-?\s*(h|hours?|min|minutes?|s
 _HOURS = {"h": 1.0, "m": 1 / 60, "s": 1 / 3600}
 _FIRST_SCALES, _FIRST_REPETITIONS = 3, 2
 """The runs without which there is no model, and no estimate of noise."""
+_SAFETY = 1.25
+"""Rest of the budget that a run needs, over its expected cost, because an ended run is lost."""
 _MOST_TRIED = 8
 """Largest number of scales whose effect is simulated: the largest ones."""
 
@@ -206,7 +208,7 @@ class Steering:
         records = self._series.records()
         for run in runs:
             seconds = expected_seconds(records, run.processes)
-            if left > 0 and seconds * run.processes / 3600 <= left:
+            if left > 0 and _SAFETY * seconds * run.processes / 3600 <= left:
                 return run
         return None
 
@@ -240,5 +242,5 @@ class Steering:
             advice = advise(fitted, goal.target, scales, repetitions=1, measured_too=True)
         except DataError:
             return self._affordable(runs[::-1], left)
-        best = advice.best(left, goal.ratio)
+        best = advice.best(left / _SAFETY, goal.ratio)
         return None if best is None else missing[int(best.scale)][0]

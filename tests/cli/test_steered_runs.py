@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -25,10 +26,12 @@ def seconds(tmp_path, monkeypatch):
     drawn = np.random.default_rng(3)
     law = {"noise": 0.01}
 
-    def measured(words, *args, **options):
-        ended = executed(["true"], *args, **options)
+    def measured(words, environment, working, folder, limit):
+        ended = executed(["true"], environment, working, folder, 0.0)
         p = int(words[-1])
         time = (10 + 0.05 * p) * (1 + law["noise"] * drawn.standard_normal())
+        if limit and time > limit:
+            return launch._Ended(limit, -15, 0, "it reached the time limit", timed_out=True)
         return launch._Ended(time, ended.status, ended.memory, ended.failure)
 
     monkeypatch.setattr(launch, "_executed", measured)
@@ -74,6 +77,16 @@ def test_a_budget_is_never_exceeded(run, seconds):  # noqa: ARG001
     later = sum(each.core_hours for each in launch.SeriesFolder(Path("runs")).records())
     assert more.status == 0
     assert used < later <= 1.2
+
+
+def test_a_run_that_would_exceed_the_budget_is_ended(run, seconds):
+    seconds["noise"] = 0.0
+    done = run(*command("--budget", "0.01 core-hours", scales="64"))
+    assert done.status == 1
+    assert "left out: p64.r" in done.out
+    assert "it would have exceeded the budget" in done.out
+    used = sum(each.core_hours for each in launch.SeriesFolder(Path("runs")).records())
+    assert used == pytest.approx(0.01)
 
 
 def test_the_first_models_need_the_smallest_scales(run, seconds):
@@ -128,6 +141,12 @@ def test_the_best_run_reaches_the_goal_cheaply_or_is_the_best_for_its_cost_or_in
     assert advice.best(core_hours=5, goal=4.5).scale == 16
     assert advice.best(goal=2.5).scale == 32
     assert advice.best(core_hours=0.5) is None
+    close = tuple(
+        next_run(*each) for each in ((16, 1, 4.0, 0.3), (32, 3, 3.7, 0.6), (64, 9, 3.9, 0.9))
+    )
+    assert Advice(1024, 1.0, 0.5, 4.0, 1, 16, close).best(core_hours=100).scale == 64
+    endless = (next_run(16, 1, math.inf, 0.0), next_run(32, 2, math.inf, 0.0))
+    assert Advice(1024, 1.0, 0.5, 4.0, 1, 16, endless).best().scale == 32
     worse = Advice(
         1024, 1.0, 0.5, 4.0, 1, 16, (next_run(16, 1, 9.0, -0.1), next_run(32, 2, 8.5, -0.05))
     )
