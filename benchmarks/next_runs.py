@@ -45,7 +45,7 @@ def table(shared: Path) -> Table:
         cost = {int(p): p * t for p, t in zip(points, _totals(values), strict=True)}
         for last in _BUDGETS:
             budget = _SURPLUS * sum(cost[p] for p in _SCALES if p <= last)
-            for name, choose in (("next power of two", _next), ("advice", _advised)):
+            for name, choose in _POLICIES.items():
                 found = _after(points, values, cost, budget, choose)
                 results.setdefault(name, []).append(found)
     rows = []
@@ -118,3 +118,17 @@ def _advised(
     except DataError:
         return max(affordable, key=cost.__getitem__)
     return None if best is None else int(best.scale)
+
+
+def _largest(
+    _fitted: Fitted, affordable: Sequence[int], _cost: dict[int, float], _left: float
+) -> int | None:
+    """Return the largest affordable scale."""
+    return max(affordable)
+
+
+_POLICIES: dict[str, Choose] = {
+    "next power of two": _next,
+    "largest affordable scale": _largest,
+    "advice": _advised,
+}
