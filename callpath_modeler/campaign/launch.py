@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import io
+import math
 import os
 import platform
 import re
@@ -237,11 +238,14 @@ class SeriesFolder:
 
 
 def _read_record(path: Path) -> RunRecord | None:
+    """Return a record; None = there is none, or it is damaged."""
     try:
         with path.open("rb") as file:
-            return msgspec.toml.decode(file.read(_MOST_RECORD), type=RunRecord)
+            record = msgspec.toml.decode(file.read(_MOST_RECORD), type=RunRecord)
     except (OSError, ValueError):
         return None
+    is_sound = record.parameters.get("p", 0) > 0 and 0 <= record.seconds < math.inf
+    return record if is_sound else None
 
 
 def record_text(record: RunRecord) -> str:

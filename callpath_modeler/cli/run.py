@@ -52,7 +52,7 @@ class _Runner(Protocol):
 )  # fmt: skip
 @option("--repeat N", "Runs of each setting. Default: 3.", type=WholeNumber(1, 1000), written=int,
         example="5", group=RUNS)  # fmt: skip
-@option("--profiler NAME", "What measures. Default: time.", type=click.Choice(_PROFILERS),
+@option("--profiler", "What measures. Default: time.", type=click.Choice(_PROFILERS),
         group=RUNS)  # fmt: skip
 @option("--time-limit TIME", "Longest time of a run, e.g. 10min.", example='"10min"', group=RUNS)
 @option("--attempts N", "How often a run that fails is started.", type=WholeNumber(1, 100),
@@ -63,7 +63,7 @@ class _Runner(Protocol):
              "e.g. 'band 1.5 at 1024'.", group=RUNS)  # fmt: skip
 @call_option("--budget COST", "Largest cost of all runs, e.g. '200 core-hours'.",
              group=RUNS)  # fmt: skip
-@option("--submit NAME", "Submit each run as a job.", type=click.Choice(["slurm"]), group=RUNS)
+@option("--submit", "Submit each run as a job.", type=click.Choice(["slurm"]), group=RUNS)
 @option("--sbatch OPTION", "Option of sbatch, e.g. --sbatch=--partition=short.", multiple=True,
         example='["--partition=short"]', written=list[str], group=RUNS)  # fmt: skip
 @option("--poll SECONDS", "Time between two questions to the scheduler.",

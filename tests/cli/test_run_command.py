@@ -326,6 +326,27 @@ def test_a_program_that_cannot_be_executed_is_named(run, program):
     assert words
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"p" = 1', '"p" = 0'),
+        ('"p" = 1', '"q" = 1'),
+        ("seconds = ", "seconds = -"),
+        ("name", "\x00"),
+    ],
+)
+def test_a_damaged_record_is_left_out_of_estimates(run, program, old, new):
+    words = program()
+    command = ("run", "--scales", "1,2", "--repeat", "2", "--budget", "1 core-hours", "--", *words)
+    assert run(*command, "{p}").status == 0
+    path = Path("runs/p1.r1/run.toml")
+    path.write_text(path.read_text().replace(old, new, 1))
+    shutil.rmtree("runs/p2.r1")
+    done = run("run", "--again", "runs")
+    assert done.status == 0, done.err
+    assert "done: 4 of at most 4 runs" in done.out
+
+
 def test_secrets_of_the_environment_are_not_recorded(run, program, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("SLURM_JWT", "secret")
