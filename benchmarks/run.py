@@ -50,6 +50,7 @@ import jobs
 import kernels
 import literature_laws
 import mechanisms
+import next_runs
 import next_scales
 import noises
 import published_laws
@@ -154,6 +155,7 @@ BENCHMARKS = {
     "jobs": _compared(jobs),
     "real": Benchmark(real_series.table, real_series.NOTES, (EXTRAP,)),
     "run-times": Benchmark(run_times.table, run_times.NOTES, ()),
+    "next-runs": Benchmark(next_runs.table, next_runs.NOTES, ()),
     "scales": Benchmark(next_scales.table, next_scales.NOTES, (EXTRAP,)),
     "far": Benchmark(far.table, far.NOTES, (EXTRAP,)),
     "far-ranks": Benchmark(far.ranks, far.RANK_NOTES, (EXTRAP,)),

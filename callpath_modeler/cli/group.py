@@ -46,6 +46,10 @@ def with_global_options_first(ctx: click.Context, args: Sequence[str]) -> list[s
             break
         if len(word) == 1 or not word.startswith("-"):
             rest.append(word)
+            if not command.context_settings.get("allow_interspersed_args", True):
+                # The other words belong to the command line of a program.
+                rest += words
+                break
             command, own = _below(ctx, command, word, own)
             continue
         known = {**of_group, **own}
@@ -106,6 +110,7 @@ def _parts(word: str, options: Mapping[str, click.Option]) -> list[tuple[str, st
 
 
 _COMMANDS = {
+    "run": "Run a program at several scales, and keep each run for the other commands.",
     "info": "Describe the data: runs, parameters, metrics, call paths, data quality.",
     "fit": "Model every call path and store the result.",
     "merge": "Join the shards of `fit --shard`, model every call path and store the result.",

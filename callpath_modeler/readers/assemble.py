@@ -624,6 +624,13 @@ def _in_order(
     return [read[i] for i in order], tuple(runs)
 
 
+def _stem(path: Path, run: Run) -> str:
+    """Return the beginning of the name of a profile; of names like ``p8.r1``, the folder above."""
+    stem = path.name.split(".")[0]
+    is_parameter = stem == f"p{run.parameters.get('p', 0):g}"
+    return (is_parameter and path.absolute().parent.name) or stem
+
+
 def _unite(
     read: Sequence[ReadRun],
     runs: tuple[Run, ...],
@@ -651,7 +658,7 @@ def _unite(
     if options.scaling is not None:
         kind = ScalingKind(options.scaling, AS_TOLD)
     experiment = Experiment(
-        name=runs[0].metadata.get("program") or read[0].file.path.name.split(".")[0],
+        name=runs[0].metadata.get("program") or _stem(read[0].file.path, runs[0]),
         tree=united.tree,
         runs=runs,
         parameters=varying,

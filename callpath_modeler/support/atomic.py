@@ -86,6 +86,41 @@ def _is_in_use(path: Path, name: re.Match[str]) -> bool:
     return bool(time.time() - newest < _SECONDS_WITHOUT_CHANGE)
 
 
+def process_identity(process: int) -> str:
+    """Return a text that identifies a living process of this machine, as `is_living` reads it."""
+    return f"{_machine()}-{process}-{_start_of(process)}"
+
+
+def is_living(identity: str) -> bool:
+    """Return whether the process, or another process of its group, still lives on this machine."""
+    machine, _, rest = identity.strip().partition("-")
+    number, _, start = rest.partition("-")
+    if machine != _machine() or not (number.isascii() and number.isdecimal() and len(number) < 10):
+        return False
+    process = int(number)
+    if _is_alive(process) and _start_of(process) not in (start, "0"):
+        return False  # another process has its number
+    try:
+        os.killpg(process, 0)
+    except OSError:
+        return False
+    return _has_running_member(process)
+
+
+def _has_running_member(group: int) -> bool:
+    """Return whether a process of a group runs; ended ones may wait for their parent."""
+    states = []
+    with suppress(OSError):
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                with suppress(OSError):
+                    text = (entry / "stat").read_text("utf-8", "replace")
+                    fields = text.rpartition(")")[2].split()
+                    if len(fields) > 2 and fields[2] == str(group):
+                        states.append(fields[0])
+    return not states or any(state not in {"Z", "X"} for state in states)
+
+
 def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)

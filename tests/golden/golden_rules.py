@@ -12,7 +12,8 @@ from command_line import Outcome
 RESULTS = frozenset({0, 1})
 """Exit statuses of commands that have a result; 1: something failed a check or became worse."""
 _NOT_FITTED = ("-f", "--format", "--wide", "--write-manifest", "completion", "baseline", "--color")
-_WIDER = ({"views", "--compare"}, {"guidelines", "plan"}, {"trace", "check"})
+_WIDER = ({"views", "--compare"}, {"guidelines", "plan"}, {"trace", "check"},
+          {"run", "--dry-run"})  # fmt: skip
 """Words of commands whose tables and sentences can be wider than the terminal."""
 _WORD = re.compile(r"\S+")
 

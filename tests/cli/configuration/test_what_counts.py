@@ -231,7 +231,7 @@ no_progress = true
         "report": ["-o", tmp_path / "r.html"], "refine": [],
     }  # fmt: skip
     without_runs = {"plugins": [], "completion": ["bash"], "explain": [], "trust": []}
-    others = {"browse", "guidelines", "trace", "merge", "watch", "score"}
+    others = {"browse", "guidelines", "trace", "merge", "watch", "score", "run"}
     assert {*commands, *without_runs, *others} == set(cpmodel.list_commands(click.Context(cpmodel)))
     called = {command: [runs, *words] for command, words in commands.items()} | without_runs
     for command, words in called.items():
