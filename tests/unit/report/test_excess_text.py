@@ -63,7 +63,7 @@ def test_the_call_path_that_loses_most_by_itself_is_named_where_the_hot_path_end
 
 def test_every_pair_has_inclusive_and_exclusive_excess_and_gains_are_negative(lost):
     lines = text(lost)
-    assert lines[3].split()[:7] == ["p=4", "own", "p=8", "own", "ensemble", "own", "reading"]
+    assert lines[3].split()[:7] == ["p=4", "excl.", "p=8", "excl.", "ensemble", "excl.", "where"]
     assert line_of(lines, "slower")[:5] == ["17", "%", "17", "%", "60"]
     assert line_of(lines, "faster") == [
         "-17",
@@ -94,7 +94,7 @@ def test_every_pair_has_inclusive_and_exclusive_excess_and_gains_are_negative(lo
         "%",
         "7",
         "%",
-        "own",
+        "itself",
         "MPI_Wait",
     ]
     assert line_of(lines, "total") == ["0", "%", "40", "%", "27", "%", "total"]
@@ -107,9 +107,9 @@ def test_one_pair_has_costs_and_efficiency():
         "p=2",
         "p=8",
         "excess",
-        "own",
+        "excl.",
         "efficiency",
-        "reading",
+        "where",
         "call",
         "path",
     ]
