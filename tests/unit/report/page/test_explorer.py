@@ -1,0 +1,224 @@
+"""The interactive page under Chromium: its numbers are those of the library."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.report.page import page_data as stored
+from callpath_modeler.report.page.document import page
+from callpath_modeler.studies.loading import load
+from callpath_modeler.studies.pipeline import fit
+from callpath_modeler.studies.study import Study
+from chromium import driven, needs_browser, opened
+from synthetic import fitted
+from unit.report.page.test_page import WICKED, content, renamed
+
+pytestmark = needs_browser
+
+NUMBERS = """
+  const model = await unpack(document.getElementById("data").textContent);
+  const plain = (x) => Number.isNaN(x) ? "nan" : x === Infinity ? "inf" : x;
+  return %s.map((p) => {
+    const values = model.at(p), total = [values.total, values.low, values.high].map(plain);
+    const told = { p, total, basis: values.isMeasured };
+    for (const inclusive of [false, true]) {
+      told[inclusive] = Array.from({ length: model.size }, (_, row) => [
+        values.value(row, inclusive), ...values.band(row, inclusive), values.share(row, inclusive),
+        values.excess(row, inclusive), values.trust(row, inclusive)].map(plain));
+    }
+    return told;
+  });
+"""
+
+
+def numbers(models, targets, tmp_path, **options):
+    """Return what the page computes at each target."""
+    text = page(content(models, options.pop("target", 1000.0), **options))
+    return driven(text, NUMBERS % json.dumps(targets), tmp_path / "page.html")
+
+
+def as_array(rows):
+    return np.array(rows, float)  # "nan" and "inf" are texts in JSON
+
+
+def library(models, target):
+    made = answer_at(models, target)
+    columns = [
+        np.stack([v.value, v.low, v.high, v.share, v.excess, v.trust], axis=1)
+        for v in made.call_paths
+    ]
+    return made, columns
+
+
+@pytest.mark.parametrize("sample", ["stencil", "snap", "lulesh"])
+def test_numbers_of_all_call_paths_are_those_of_the_library(samples, tmp_path, sample):
+    models = fit(load([samples / sample]))
+    last = float(models.points[-1])
+    ranking = content(models, 1000.0).ranking
+    grid = stored.targets_of_page(ranking)
+    targets = [*models.points.tolist(), 1000.0, float(grid[5]), float(grid[-1]), 4 * last]
+    targets = [t for t in targets if t in grid or t in models.points]
+    assert len(targets) >= len(models.points) + 3
+    for told in numbers(models, targets, tmp_path):
+        made, columns = library(models, told["p"])
+        assert told["basis"] == (made.repetitions > 0)
+        np.testing.assert_allclose(as_array(told["total"]), made.program_total, rtol=1e-9)
+        for key, expected in zip(("false", "true"), columns, strict=True):
+            found = as_array(told[key])
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=told["p"])
+
+
+@pytest.mark.parametrize("sample", ["stencil", "snap", "lulesh"])
+def test_between_targets_numbers_are_within_two_percent(samples, tmp_path, sample):
+    models = fit(load([samples / sample]))
+    grid = stored.targets_of_page(content(models, 1000.0).ranking)
+    middles = np.sqrt(grid[1:] * grid[:-1])[len(grid) // 2 :: 3].tolist()
+    for told in numbers(models, middles, tmp_path):
+        made, columns = library(models, told["p"])
+        np.testing.assert_allclose(as_array(told["total"]), made.program_total, rtol=0.02)
+        for key, expected in zip(("false", "true"), columns, strict=True):
+            found, counts = as_array(told[key]), np.nan_to_num(expected[:, 3]) > 1e-4
+            np.testing.assert_allclose(found[counts, :3], expected[counts, :3], rtol=0.02)
+
+
+def test_other_call_paths_have_bands_within_two_percent(samples, tmp_path, monkeypatch):
+    monkeypatch.setattr(stored, "MAIN", 10)
+    models = fit(load([samples / "lulesh"]))
+    (told,) = numbers(models, [1000.0], tmp_path)
+    _, columns = library(models, 1000.0)
+    for key, expected in zip(("false", "true"), columns, strict=True):
+        np.testing.assert_allclose(as_array(told[key])[:, :3], expected[:, :3], rtol=0.02)
+
+
+UI = """
+  await ready();
+  const all = (text) => [...document.querySelectorAll(text)];
+  const one = (text) => document.querySelector(`#explore ${text}`);
+  const fire = (found, kind) => found.dispatchEvent(new Event(kind, { bubbles: true }));
+  const value = () => Object.fromEntries(all("#explore tr[data-row]").map((line) =>
+    [line.dataset.row, Number(line.querySelector("td.value data")?.value)]));
+  const told = { first: value() };
+  one(".tools input[type=text]").value = "512";
+  fire(one(".tools input[type=text]"), "change");
+  told.typed = value();
+  one(".tools input[type=range]").value = 0;
+  fire(one(".tools input[type=range]"), "input");
+  told.slid = [one(".tools input[type=text]").value, one(".basis").textContent, value()];
+  one(".tools input[type=text]").value = "1e9";
+  fire(one(".tools input[type=text]"), "change");
+  told.refused = one(".basis").textContent;
+  one(".tools input[type=search]").value = "mpi_";
+  fire(one(".tools input[type=search]"), "input");
+  told.names = all("#explore tr[data-row] td.name").map((each) => each.textContent);
+  told.marked = all("#explore .frame.found").length;
+  one(".tools input[type=search]").value = "";
+  fire(one(".tools input[type=search]"), "input");
+  const third = all("#explore tr[data-row]")[2];
+  third.click();
+  told.chosen = [third.dataset.row, one(".details strong").textContent,
+    all("#explore .chosen").map((each) => each.dataset.row), all("#explore .curve circle").length];
+  third.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+  told.next = [document.activeElement.dataset.row, all("#explore tr[data-row]")[3].dataset.row];
+  third.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  const widest = (row) => Number(one(`.frame[data-row="${row}"] rect`)?.getAttribute("width"));
+  told.zoomed = [widest(third.dataset.row), one(".flame").clientWidth];
+  all("#explore .tabs button")[1].click();
+  told.tree = all("#explore .node").length;
+  const frame = one(".frame");
+  frame.dispatchEvent(new PointerEvent("pointermove", { clientX: 10, clientY: 10, bubbles: true }));
+  told.tip = one(".tip").textContent;
+  one("select").value = "true";
+  fire(one("select"), "change");
+  all("#explore .tabs button")[0].click();
+  told.inclusive = value();
+  return told;
+"""
+
+
+def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
+    models = fit(load([samples / "stencil"]))
+    told = driven(page(content(models, 1024.0)), UI, tmp_path / "page.html")
+    for key, target in (("first", 1024.0), ("typed", 512.0)):
+        (own, _), shown = answer_at(models, target).call_paths, told[key]
+        found = {int(row): value for row, value in shown.items()}
+        assert len(found) == int(np.isfinite(own.value).sum())
+        for row, value in found.items():
+            assert value == pytest.approx(own.value[row], rel=1e-9)
+    at, basis, slid = told["slid"]
+    assert (at, basis) == ("8", "measured")
+    own, _ = answer_at(models, 8.0).call_paths
+    assert slid["0"] == pytest.approx(own.value[0], rel=1e-9)
+    assert "targets from 8 to 8192" in told["refused"]
+    assert told["names"]
+    assert all("mpi_" in name.rpartition("/")[2].lower() for name in told["names"])
+    assert told["marked"]
+    row, name, chosen, points = told["chosen"]
+    assert models.experiment.tree.name(int(row)) == name
+    assert chosen == [row] * len(chosen)
+    assert len(chosen) >= 2  # a line of the ranking, and a frame
+    assert points >= 5
+    assert told["next"][0] == told["next"][1]
+    width, whole = told["zoomed"]
+    assert width == pytest.approx(whole, abs=2)
+    assert told["tree"] > 5
+    assert "exclusive" in told["tip"]
+    assert "inclusive" in told["tip"]
+    _, below = answer_at(models, 8.0).call_paths
+    assert told["inclusive"]["0"] == pytest.approx(below.value[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("width", [400, 900, 1400, 1920, 2560])
+def test_no_width_scrolls_sideways(samples, tmp_path, width):
+    models = fit(load([samples / "snap"]))
+    act = """await ready();
+      const page = document.documentElement, all = [...document.querySelectorAll("#explore *")];
+      const right = Math.max(...all.filter((each) => !each.closest(".frames, .card"))
+        .map((each) => each.getBoundingClientRect().right));
+      return [page.scrollWidth, page.clientWidth, right];"""
+    whole, seen, right = driven(page(content(models, 256.0)), act, tmp_path / "page.html", width)
+    assert whole <= seen
+    assert right <= seen + 1
+
+
+def test_the_policy_of_the_page_lets_its_script_run_and_nothing_else(tmp_path):
+    path = tmp_path / "page.html"
+    text = page(content(renamed(WICKED)))
+    path.write_text(text.replace("</main>", "<script>document.title = 'bad'</script></main>"))
+    shown, said = opened(path)
+    assert 'data-ready="yes"' in shown
+    assert "<title>bad" not in shown
+    assert said.count("Refused to execute") + said.count("violates the following") == 1
+
+
+def test_series_without_models_and_without_costs_have_a_page(samples, tmp_path):
+    nan = float("nan")
+    series = (
+        fitted({"main": [0] * 5, "main/f": [0] * 5}),
+        fitted({"main": [1, nan, nan, nan, 2], "main/f": [nan, nan, nan, 1, 1]}),
+        Study(samples / "stencil.p1024").measured("time"),
+        Study(samples / "stencil").measured("time", pairs=[(8.0, 64.0)]),
+    )
+    act = """await ready();
+      document.querySelector("#explore .tabs button:nth-child(2)").click();
+      return document.getElementById("explore").textContent;"""
+    for models in series:
+        text = page(content(models, float(models.points[-1])))
+        told = driven(text, act, tmp_path / "page.html")
+        assert "measured" in told
+        assert "NaN" not in told
+        assert "undefined" not in told
+
+
+def test_wicked_names_are_text(tmp_path):
+    text = page(content(renamed(WICKED)))
+    act = """await ready();
+      document.querySelector("#explore .tabs button:nth-child(2)").click();
+      return [document.querySelectorAll("#explore script").length,
+        [...document.querySelectorAll("#explore .node .name")].map((each) => each.textContent)];"""
+    count, names = driven(text, act, tmp_path / "page.html")
+    assert count == 0
+    assert any("</code>" in name or "std::map" in name for name in names)
