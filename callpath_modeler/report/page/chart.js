@@ -39,6 +39,8 @@ const percent = (share, digits = 0) => {
   if (!digits && share > 0 && share < 0.005) return "<1\u00a0%";
   return `${(share * 100).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")}\u00a0%`;
 };
+const changeText = (ratio) => (!Number.isFinite(ratio) ? "-"
+  : ratio >= 10 ? `×${significant(ratio).replace(/\.0$/, "")}` : `${ratio < 1 ? "" : "+"}${percent(ratio - 1)}`);
 const scaleText = (p) => (Number.isInteger(p) && p < 1e15 ? String(p) : String(Number(p.toPrecision(6))));
 const bandText = ([low, high], unit) => {
   if (Number.isNaN(low)) return "-";

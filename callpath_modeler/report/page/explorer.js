@@ -8,13 +8,18 @@ class Explorer extends Flame {
     Object.assign(this, {
       model, place, inclusive: model.inclusive, selected: -1, zoom: -1, words: "", shown: FIRST,
       key: "value", up: false, tab: "ranking", colour: model.measuredOnly ? "none" : "growth",
-      open: new Set(), all: new Set(),
+      open: new Set(), all: new Set(), beside: model.at(this.besideOf(model)),
     });
     this.build();
     this.setTarget(model.target);
-    this.select(this.order()[0] ?? 0);
+    this.select(this.order()[0][0] ?? 0);
   }
 
+  // The scale beside the target, at first: the largest measured one.
+  besideOf(model) {
+    const { points, target } = model, last = points.at(-1);
+    return target > last || points.length < 2 ? last : points[0];
+  }
   // Controls.
   build() {
     const { model } = this, last = model.stops.length - 1;
@@ -28,6 +33,8 @@ class Explorer extends Flame {
     this.kind = options(String(this.inclusive), ["false", "exclusive"], ["true", "inclusive"]);
     this.paint = options(this.colour, ["growth", "growth"], ["excess", "excess work"], ["cause", "cause"],
       ["share", "change of share"], ["none", "none"]);
+    const other = options(String(this.beside.p), ...model.stops.map((p) => [String(p), scaleText(p)]));
+    other.addEventListener("change", () => { this.beside = model.at(Number(other.value)); this.show(); });
     this.matches = make("output", { className: "aside" });
     this.slider.addEventListener("input", () => this.setTarget(model.stops[this.slider.value]));
     this.target.addEventListener("change", () => this.typed());
@@ -38,7 +45,7 @@ class Explorer extends Flame {
     const tools = make("div", { className: "tools" },
       field(`target ${model.parameter}`, this.target),
       make("label", { className: "slide" }, this.basis, this.slider),
-      field("values", this.kind), field("find", this.search), this.matches);
+      field(`compare with ${model.parameter}`, other), field("values", this.kind), field("find", this.search), this.matches);
     this.list = make("div", { className: "list" });
     this.flame = make("div", { className: "flame" });
     this.details = make("div", { className: "details", role: "region", ariaLabel: "selected call path" });
@@ -59,8 +66,18 @@ class Explorer extends Flame {
         this.details),
       this.tip);
     this.place.addEventListener("keydown", (event) => this.pressed(event));
+    this.place.addEventListener("pointermove", (event) => this.hover(event));
+    this.place.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    const chosen = (act) => (event) => {
+      const line = event.target.closest("[data-row]");
+      if (line) act(Number(line.dataset.row));
+    };
+    this.place.addEventListener("click", chosen((row) => this.select(row)));
+    this.place.addEventListener("dblclick", chosen((row) => this.zoomTo(row)));
     new ResizeObserver(() => {
-      if (this.width !== this.flame.clientWidth && this.values) this.showFlame();
+      if (this.width === this.flame.clientWidth) return;
+      this.width = this.flame.clientWidth;
+      this.showFlame();
     }).observe(this.flame);
     matchMedia("print").addEventListener("change", () => this.showDetails());
   }
@@ -95,10 +112,13 @@ class Explorer extends Flame {
     this.found = null;
     if (this.words) {
       const names = model.full.map((name) => name.toLowerCase().includes(this.words));
-      const notes = model.notes.map((note) => note.toLowerCase());
-      this.found = Uint8Array.from(model.region, (region, row) => Number(names[region]
-        || (notes[model.note[row]] && model.fullName(row).toLowerCase().includes(this.words))));
-      const count = this.found.reduce((sum, one) => sum + one, 0);
+      this.found = new Uint8Array(model.size);
+      let count = 0;
+      for (let row = 0; row < model.size; row++) {
+        const isNamed = names[model.region[row]]
+          || (model.note[row] && model.fullName(row).toLowerCase().includes(this.words));
+        if (isNamed) count += this.found[row] = 1;
+      }
       this.matches.textContent = `${count} of ${model.size} call paths`;
     } else this.matches.textContent = "";
     this.showList();
@@ -165,23 +185,21 @@ class Explorer extends Flame {
     found.tabIndex = row === this.selected ? 0 : -1;
     found.ariaSelected = String(row === this.selected);
     found.classList.toggle("chosen", row === this.selected);
-    found.addEventListener("click", () => this.select(row));
-    found.addEventListener("dblclick", () => this.zoomTo(row));
-    this.hover(row, found);
     return found;
   }
-  hover(row, found) {
-    found.addEventListener("pointermove", (event) => {
-      this.tip.replaceChildren(...this.facts(row).map((textContent, k) =>
+  // The tip of the call path under the pointer.
+  hover(event) {
+    const line = event.target.closest?.("[data-row]");
+    if (line) {
+      this.tip.replaceChildren(...this.facts(Number(line.dataset.row)).map((textContent, k) =>
         make(k ? "div" : "strong", { textContent })));
-      this.tip.hidden = false;
       const { clientWidth: wide, clientHeight: high } = document.documentElement;
-      const { offsetWidth, offsetHeight } = this.tip;
+      this.tip.hidden = false;
+      const { offsetWidth, offsetHeight } = this.tip, below = event.clientY + 16;
       this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, wide - offsetWidth - 4))}px`;
-      const below = event.clientY + 16;
       this.tip.style.top = `${below + offsetHeight < high ? below : event.clientY - offsetHeight - 10}px`;
-    });
-    found.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    }
+    this.tip.hidden = !line;
   }
   facts(row) {
     const { model, values } = this, { unit } = model;
@@ -193,6 +211,8 @@ class Explorer extends Flame {
     return [
       model.fullName(row), told("exclusive", false), told("inclusive", true),
       ...(lost[0] === "-" ? [] : [`excess work ${lost[0]} exclusive, ${lost[1]} inclusive`]),
+      ...(values.p === this.beside.p ? [] : [[false, "exclusive"], [true, "inclusive"]].map(([inclusive, word]) =>
+        `${word} at ${model.parameter} = ${scaleText(this.beside.p)}: ${quantity(this.beside.value(row, inclusive), unit)}`)),
       ...(model.measuredOnly ? [] : [`growth ${this.growthText(row, false)}`]),
       ...(this.causeText(row) === "-" ? [] : [`cause at ${model.causesAt}: ${this.causeText(row)}`]),
     ];
@@ -208,56 +228,62 @@ class Explorer extends Flame {
 
   // The ranking.
   keys() {
-    const { model, values, inclusive } = this, last = model.points.length - 1;
+    const { model, values, inclusive } = this;
     const codes = inclusive ? model.growthBelow : model.growth;
     return {
-      name: (row) => model.name(row),
-      measured: (row) => (inclusive ? this.largest()[row] : model.measured(row, last)),
+      name: (row) => (this.byName ??= this.places(model.names))[model.region[row]],
+      measured: (row) => this.beside.value(row, inclusive),
+      ratio: (row) => values.value(row, inclusive) / this.beside.value(row, inclusive),
       value: (row) => values.value(row, inclusive),
       band: (row) => values.band(row, inclusive)[1],
       share: (row) => values.share(row, inclusive),
       excess: (row) => values.excess(row, inclusive),
       growth: (row) => codes[row],
       trust: (row) => values.trust(row, inclusive),
-      cause: (row) => this.causeText(row),
+      cause: (row) => (this.byCause ??= this.places(model.causes))[model.cause[row]] ?? NaN,
     };
   }
-  largest() {
-    const { model } = this, last = model.points.length - 1, { size } = model;
-    this.atLargest ??= this.values.summed(model.columns.measured[0].slice(last * size, (last + 1) * size));
-    return this.atLargest;
-  }
+  // The first call paths in the order of the ranking, and how many there are.
   order() {
-    const { model } = this, of = this.keys()[this.key], rows = [];
-    const values = Array.from({ length: model.size }, (_, row) => of(row));
-    const value = this.key === "value" ? values : null;
+    const { model } = this, of = this.keys()[this.key], sign = this.up ? 1 : -1;
+    const rows = [], known = this.keys().value;
     for (let row = 0; row < model.size; row++) {
-      if ((!this.found || this.found[row]) && !(value && Number.isNaN(value[row]))) rows.push(row);
+      if ((!this.found || this.found[row]) && !Number.isNaN(known(row))) rows.push(row);
     }
-    const sign = this.up ? 1 : -1;
-    return rows.sort((a, b) => {
-      const [x, y] = [values[a], values[b]];
-      if (typeof x === "string") return sign * x.localeCompare(y) || a - b;
-      if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y) || a - b;
-      return sign * (x - y) || a - b;
+    const keys = new Float64Array(model.size), sorted = new Float64Array(rows.length);
+    rows.forEach((row, k) => {
+      const key = sign * of(row);
+      sorted[k] = keys[row] = Number.isNaN(key) ? Infinity : key;
     });
+    // Only the first ones are sorted by a comparison.
+    const last = sorted.sort()[Math.min(this.shown, rows.length) - 1];
+    const first = rows.filter((row) => keys[row] <= last).sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
+    return [first.slice(0, this.shown), rows.length];
+  }
+  // The places of texts in their order, so that names sort as numbers.
+  places(texts) {
+    const order = texts.map((text, k) => [text, k]).sort(([a], [b]) => a.localeCompare(b));
+    const found = [];
+    order.forEach(([, k], place) => { found[k] = place; });
+    return found;
   }
   columns() {
-    const { model, values, inclusive } = this, { unit, parameter, points } = model;
+    const { model, values, inclusive } = this, { unit, parameter } = model;
     const of = this.keys(), scale = scaleText(values.p);
     const amount = (key, show) => (row) => this.number(of[key](row), show(of[key](row), row));
-    const isSame = values.isMeasured && values.p === points.at(-1);
+    const isSame = values.p === this.beside.p;
     const hasLoss = !Number.isNaN(values.loss.expected) && !Number.isNaN(values.loss.runTime);
     return [
       ["name", "call path", (row) => this.pathText(row)],
-      ...(isSame ? [] : [["measured", `${parameter}=${scaleText(points.at(-1))}`, amount("measured", (v) => quantity(v, unit))]]),
+      ...(isSame ? [] : [["measured", `${parameter}=${scaleText(this.beside.p)}`, amount("measured", (v) => quantity(v, unit))]]),
       ["value", `${parameter}=${scale}`, amount("value", (v) => quantity(v, unit))],
+      ...(isSame ? [] : [["ratio", "change", amount("ratio", (v) => changeText(v))]]),
       ["band", values.isMeasured ? "interval" : "band", amount("band", (v, row) => bandText(values.band(row, inclusive), unit))],
       ["share", "share", amount("share", (v) => percent(v))],
       ...(hasLoss ? [["excess", "excess", amount("excess", (v) => percent(v, 1))]] : []),
       ...(model.measuredOnly ? [] : [["growth", "growth", (row) => this.growthText(row, inclusive)]]),
       ["trust", "trust", (row) => this.marks(of.trust(row))],
-      ...(model.causes.length ? [["cause", "cause", (row) => of.cause(row)]] : []),
+      ...(model.causes.length ? [["cause", "cause", (row) => this.causeText(row)]] : []),
     ];
   }
   marks(count) {
@@ -276,12 +302,10 @@ class Explorer extends Flame {
   }
   showList() {
     for (const [name, tab] of this.tabs) tab.ariaSelected = String(name === this.tab);
-    const scroll = this.list.scrollTop;
     if (this.tab === "tree") this.showTree(); else this.showRanking();
-    this.list.scrollTop = scroll;
   }
   showRanking() {
-    const rows = this.order(), columns = this.columns();
+    const [rows, count] = this.order(), columns = this.columns();
     const heads = columns.map(([key, title]) => {
       const button = make("button", { type: "button", textContent: title });
       button.addEventListener("click", () => {
@@ -293,17 +317,17 @@ class Explorer extends Flame {
       if (key === this.key) head.ariaSort = this.up ? "ascending" : "descending";
       return head;
     });
-    const body = rows.slice(0, this.shown).map((row, place) => this.line(row, make("tr", {},
+    const body = rows.map((row, place) => this.line(row, make("tr", {},
       make("td", { className: "rank", textContent: String(place + 1) }),
       ...columns.map(([key, , show]) => make("td", { className: key }, show(row))))));
     const table = make("table", {}, make("caption", { className: "unseen", textContent: "Call paths" }),
       make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "rank", textContent: "#" }), ...heads)),
       make("tbody", {}, ...body));
-    const more = rows.length - body.length, button = make("button", {
+    const more = count - body.length, button = make("button", {
       type: "button", className: "more", textContent: `${Math.min(more, FIRST)} of ${more} more` });
     button.addEventListener("click", () => { this.shown += FIRST; this.showList(); });
     this.list.replaceChildren(table, ...(more > 0 ? [button] : []),
-      ...(rows.length ? [] : [make("p", { textContent: "No call path matches." })]));
+      ...(count ? [] : [make("p", { textContent: "No call path matches." })]));
   }
 
   // The call tree: inclusive values; small call paths share a line.

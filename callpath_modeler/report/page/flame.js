@@ -38,7 +38,7 @@ class Flame {
       let x = from, rest = 0, count = 0;
       for (const row of family) {
         const w = cost[row] / whole * width;
-        if (w < 1) { rest += w; count += w > 0 ? model.end[row] - row : 0; continue; }
+        if (w < 2) { rest += w; count += w > 0 ? model.end[row] - row : 0; continue; }
         frames.push({ row, depth, x, w });
         if (model.children[row]) todo.push([model.children[row], depth + 1, x]);
         x += w;
@@ -57,8 +57,7 @@ class Flame {
       return spent > 0 ? mixed(values.lost(row, true) / spent || 0) : mixed(0);
     }
     if (this.colour === "share") {
-      const last = this.largest(), whole = this.model.roots.reduce((sum, each) => sum + (last[each] || 0), 0);
-      const [was, now] = [(last[row] || 0) / whole, values.share(row, true) || 0];
+      const [was, now] = [this.beside, values].map((each) => each.share(row, true) || 0);
       return mixed(Math.max(was, now) > 0 ? (now - was) / Math.max(was, now) : 0);
     }
     if (this.colour === "cause") {
@@ -73,16 +72,17 @@ class Flame {
     const items = {
       growth: () => [...model.growthNames.map((name, k) => sample(COLOURS.growth[k], name)), sample(COLOURS.unknown, "no model")],
       excess: () => [[-1, "−100 %"], [0, "0 %"], [0.5, "+50 %"], [1, "+100 % of the cost is excess work"]].map(([part, text]) => sample(mixed(part), text)),
-      share: () => [[-1, "share has shrunk"], [0, "same share"], [1, `share has grown since ${model.parameter} = ${scaleText(model.points.at(-1))}`]].map(([part, text]) => sample(mixed(part), text)),
+      share: () => [[-1, "share has shrunk"], [0, "same share"], [1, `share has grown since ${model.parameter} = ${scaleText(this.beside.p)}`]].map(([part, text]) => sample(mixed(part), text)),
       cause: () => [...FAMILIES.map(([name], k) => sample(COLOURS.causes[k], name)), sample(COLOURS.causes.at(-1), "not known, or nothing grows")],
       none: () => [],
     };
     return make("ul", { className: "legend" }, ...items[colour]());
   }
   showFlame() {
-    const width = this.flame.clientWidth, HEIGHT = 19, LETTER = 6.9;
-    this.width = width;
-    if (!width) return;
+    // Asking for the width would lay out the whole page at each step of the slider.
+    this.width ||= this.flame.clientWidth;
+    const width = this.width - 2, HEIGHT = 19, LETTER = 6.9;
+    if (width < 0) return;
     const frames = this.frames(width), levels = 1 + Math.max(0, ...frames.map(({ depth }) => depth));
     this.out.disabled = this.zoom < 0;
     const drawn = frames.map(({ row, depth, x, w, isAbove, count }) => {
@@ -99,7 +99,7 @@ class Flame {
       if (row < 0) {
         found.classList.add("several");
         const title = draw("title");
-        title.textContent = `${count} call paths, each narrower than a pixel`;
+        title.textContent = `${count} call paths, each too narrow for a frame`;
         found.append(title);
         return found;
       }

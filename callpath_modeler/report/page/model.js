@@ -136,8 +136,34 @@ class Model {
   // By how much a prediction at a place of the grid is lowered: a factor.
   factor(where, row) {
     let log = 0;
-    for (const [k, weight] of where.smooth) log += weight * Math.log1p(-this.lowered(k, row));
-    return Number.isNaN(log) ? 0 : Math.exp(Math.min(0, log));
+    for (let i = 0; i < where.smooth.length; i++) {
+      const part = this.lowered(where.smooth[i][0], row);
+      if (part) log += where.smooth[i][1] * Math.log1p(-part);
+    }
+    return log ? Math.exp(Math.min(0, log)) || 0 : 1;
+  }
+  // Costs at the base, with those below; predictions expect nothing of call paths without a model.
+  baseBelow(isMeasured) {
+    this.bases ??= [];
+    return this.bases[Number(isMeasured)] ??= this.summed(isMeasured ? this.base
+      : this.base.map((cost, row) => (this.modelled[row] ? cost : NaN)));
+  }
+  // Sums over subtrees; NaN where nothing of the subtree is known.
+  summed(own) {
+    const { size, parent } = this, sum = new Float64Array(size), known = new Uint8Array(size);
+    for (let row = size - 1; row >= 0; row--) {
+      if (own[row] === own[row]) {
+        sum[row] += own[row];
+        known[row] = 1;
+      }
+      const caller = parent[row];
+      if (!known[row]) sum[row] = NaN;
+      else if (caller >= 0) {
+        sum[caller] += sum[row];
+        known[caller] = 1;
+      }
+    }
+    return sum;
   }
   // Where p is among the targets: at a measured scale, at a target of the grid, or between two.
   where(p) {
@@ -170,9 +196,7 @@ class Values {
     this.isUnknown = where.linear.some(([k]) => model.scales[k].unknown);
     this.loss = { runTime: mine("runTime"), ofTarget: mine("ofTarget"), expected: mine("expected") };
     this.own = this.exclusive();
-    this.below = this.summed(this.own);
-    this.base = this.summed(model.base.map((cost, row) =>
-      (this.isMeasured || model.modelled[row] ? cost : NaN)));
+    this.below = model.summed(this.own);
   }
   // A number of the whole program; between two targets, it lies on a line in logarithms.
   number(of) {
@@ -197,27 +221,13 @@ class Values {
     }
     return value;
   }
-  // Sums over subtrees; NaN where nothing of the subtree is known.
-  summed(own) {
-    const sum = Float64Array.from(own, (value) => (Number.isNaN(value) ? 0 : value));
-    const known = Uint8Array.from(own, (value) => Number(!Number.isNaN(value)));
-    for (let row = sum.length - 1; row >= 0; row--) {
-      const caller = this.model.parent[row];
-      if (caller >= 0) {
-        sum[caller] += sum[row];
-        known[caller] |= known[row];
-      }
-      if (!known[row]) sum[row] = NaN;
-    }
-    return sum;
-  }
   value(row, inclusive) { return (inclusive ? this.below : this.own)[row]; }
   share(row, inclusive) { return this.value(row, inclusive) / this.whole; }
   // The cost per process beyond the expected one.
   lost(row, inclusive) {
     const { ofTarget, expected } = this.loss, value = this.value(row, inclusive);
     if (Number.isNaN(value) && !this.isMeasured) return NaN;
-    const before = (inclusive ? this.base : this.model.base)[row];
+    const before = (inclusive ? this.model.baseBelow(this.isMeasured) : this.model.base)[row];
     const counts = inclusive || this.isMeasured || this.model.modelled[row];
     return ofTarget * (value || 0) - (counts ? before || 0 : 0) * expected;
   }

@@ -131,10 +131,17 @@ UI = """
   const frame = one(".frame");
   frame.dispatchEvent(new PointerEvent("pointermove", { clientX: 10, clientY: 10, bubbles: true }));
   told.tip = one(".tip").textContent;
-  one("select").value = "true";
-  fire(one("select"), "change");
+  const kind = all("#explore .tools select")[1];
+  kind.value = "true";
+  fire(kind, "change");
   all("#explore .tabs button")[0].click();
   told.inclusive = value();
+  one("tr[data-row]").click();
+  const [, , beside] = all("#explore .tools select, #explore .tools input");
+  beside.value = "32";
+  fire(beside, "change");
+  told.beside = Object.fromEntries(all("#explore tr[data-row]").map((line) => [line.dataset.row,
+    ["measured", "ratio"].map((name) => line.querySelector(`td.${name} data`)?.value)]));
   return told;
 """
 
@@ -163,11 +170,15 @@ def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
     assert points >= 5
     assert told["next"][0] == told["next"][1]
     width, whole = told["zoomed"]
-    assert width == pytest.approx(whole, abs=2)
+    assert width == pytest.approx(whole, abs=4)
     assert told["tree"] > 5
     assert "exclusive" in told["tip"]
     assert "inclusive" in told["tip"]
     _, below = answer_at(models, 8.0).call_paths
+    _, there = answer_at(models, 32.0).call_paths
+    first, change = map(float, told["beside"]["0"])
+    assert first == pytest.approx(there.value[0], rel=1e-9)
+    assert change == pytest.approx(below.value[0] / there.value[0], rel=1e-9)
     assert told["inclusive"]["0"] == pytest.approx(below.value[0], rel=1e-9)
 
 
