@@ -99,14 +99,15 @@ class Explorer extends Flame {
     this.slider.value = near;
     this.slider.ariaValueText = `${model.parameter} = ${scaleText(p)}`;
     const times = p > largest ? `, ${significant(p / largest).replace(/\.?0+$/, "")} × the largest run` : "";
-    const between = values.isBetween ? "; interpolated between targets of the slider" : "";
+    const between = values.isBetween ? "; bands are interpolated, or left out where they are not smooth" : "";
     this.basis.textContent = `${values.isMeasured ? "measured" : "predicted"}${times}${between}`;
     this.show();
   }
   show() {
     const { model, values } = this, at = `at ${model.parameter} = ${scaleText(values.p)}${model.held && `, ${model.held}`}`;
     const band = bandText([values.low, values.high], model.unit);
-    const amount = values.isUnknown ? band : `${quantity(values.total, model.unit)}${band === "-" ? "" : ` (${band})`}`;
+    const unknown = band === "-" ? "not known; choose a target of the slider" : band;
+    const amount = values.isUnknown ? unknown : `${quantity(values.total, model.unit)}${band === "-" ? "" : ` (${band})`}`;
     this.told.replaceChildren(`${model.metric} of the program ${at}: `,
       make("data", { value: String(values.total) }, make("strong", { textContent: amount })));
     this.found = null;

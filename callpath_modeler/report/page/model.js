@@ -189,10 +189,13 @@ class Model {
 class Values {
   constructor(model, where) {
     Object.assign(this, { model, where, p: where.at, isMeasured: where.seen >= 0 });
-    this.isBetween = where.linear.length > 1 && model.isLowered;
+    this.isBetween = where.linear.length > 1;
     const mine = (name) => this.number(({ [name]: held }) => held);
     this.whole = mine("whole");
     [this.total, this.low, this.high] = [0, 1, 2].map((k) => this.number(({ total }) => total[k]));
+    // Between two targets, some bands are not smooth; they are not shown there.
+    this.interval = where.linear.length > 1 ? where.linear[0][0] - model.seen.length : -1;
+    if (model.isRough[this.interval]) this.low = this.high = NaN;
     this.isUnknown = where.linear.some(([k]) => model.scales[k].unknown);
     this.loss = { runTime: mine("runTime"), ofTarget: mine("ofTarget"), expected: mine("expected") };
     this.own = this.exclusive();
@@ -237,6 +240,7 @@ class Values {
     const value = this.value(row, inclusive), ends = this.where.linear;
     if (Number.isNaN(value)) return [NaN, NaN];
     if (ends.length === 1) return this.stored(ends[0][0], row, inclusive, value);
+    if (this.isRough(row, inclusive)) return [NaN, NaN];
     const away = [0, 0];
     for (const [k, weight] of ends) {
       const there = this.model.valuesAt(k).value(row, inclusive);
@@ -246,6 +250,10 @@ class Values {
     }
     return Number.isNaN(away[1]) ? [value ? NaN : 0, value ? NaN : 0]
       : [value * Math.exp(away[0]), value * Math.exp(away[1])];
+  }
+  isRough(row, inclusive) {
+    const rough = this.model.columns.rough?.[this.interval];
+    return Boolean(rough && rough[row] & (inclusive ? 2 : 1));
   }
   stored(k, row, inclusive, value) {
     const { model } = this, name = inclusive ? "Below" : "", place = model.place[row];
@@ -259,6 +267,7 @@ class Values {
     return [low === ENDLESS ? 0 : value * Math.exp(-low / CODES), value * Math.exp(high / CODES)];
   }
   trust(row, inclusive) {
+    if (this.isRough(row, inclusive)) return -1;
     const columns = this.model.columns[inclusive ? "trustBelow" : "trust"];
     return Math.min(...this.where.linear.map(([k]) => columns[k][row]));
   }

@@ -3,7 +3,8 @@
 The page evaluates the formulas of all models itself. It cannot compute three things, so they are
 stored for a grid of targets: bands, the total of the program, and by how much predictions are
 lowered because together they exceed the run time. Between the targets of the grid, the page
-interpolates them. At measured scales, the page shows measured values.
+interpolates them. Where the middle of two targets shows that a band is not smooth, the page shows
+no band between them. At measured scales, the page shows measured values.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ CODES = 1_000
 """Codes per unit of the logarithm of a band: the bands of other call paths within 0.1 %."""
 NOTHING, ENDLESS = 65_535, 65_534
 """Codes of a band that does not exist, and of a lower end of zero."""
+TOLERANCE = 0.015
+"""Largest error of an interpolated end of a band in the middle of two targets."""
 GROWTHS = ("O(1) or falling", "up to log", "slower than linear", "linear", "faster than linear")
 """Classes of growths, slowest first."""
 _FARTHEST = 64.0
@@ -97,7 +100,12 @@ def page_data(ranking: Ranking, show: str) -> str:
     targets = targets_of_page(ranking)
     seen = np.empty(0) if ranking.inputs.predicted else fitted.points
     answers = [*(("seen", at) for at in seen.tolist()), *(("grid", at) for at in targets.tolist())]
-    scales = [_add_answer(columns, ranking, main, kind, at) for kind, at in answers]
+    scales, ends = [], []
+    for kind, at in answers:
+        made = answer_at(ranking.inputs.with_basis(predicted=kind == "grid"), at)
+        scales.append(_add_answer(columns, made, main, kind))
+        ends += [_distances(made)] if kind == "grid" else []
+    is_rough = _add_middles(columns, ranking, targets, ends)
     labels, causes = _causes(ranking)
     columns.add("cause", causes, np.int16)
     header = {
@@ -127,6 +135,7 @@ def page_data(ranking: Ranking, show: str) -> str:
         "show": printable(show),
         "seen": [each for each in scales if each["kind"] == "seen"],
         "grid": [each for each in scales if each["kind"] == "grid"],
+        "isRough": is_rough,
         "columns": columns.listed,
     }
     return packed(header, columns.blocks)
@@ -199,13 +208,9 @@ def _add_models(columns: _Columns, fitted: Fitted) -> None:
     columns.add("beforeCoefficients", models.before_coefficients[rows], np.float64)
 
 
-def _add_answer(
-    columns: _Columns, ranking: Ranking, main: IntArray, kind: str, target: float
-) -> dict[str, Any]:
+def _add_answer(columns: _Columns, made: Answer, main: IntArray, kind: str) -> dict[str, Any]:
     """Add the bands at one target, and return its numbers for the whole program."""
-    fitted, inputs = ranking.fitted, ranking.inputs.with_basis(predicted=kind == "grid")
-    made = answer_at(inputs, target)
-    views = made.call_paths
+    fitted, target, views = made.fitted, made.target, made.call_paths
     others = np.ones(len(views[0].value), np.bool_)
     others[main] = False
     lowered = np.zeros(len(others))
@@ -231,6 +236,48 @@ def _add_answer(
         "expected": None if loss is None else _expected(made),
         "isLowered": bool(lowered.any()),
     }
+
+
+_Ends = tuple[FloatArray, FloatArray, FloatArray]
+"""Distances of the ends of bands from values: exclusive, inclusive, of the program; [2, n]."""
+
+
+def _add_middles(
+    columns: _Columns, ranking: Ranking, targets: FloatArray, ends: Sequence[_Ends]
+) -> list[bool]:
+    """Add which bands must not be interpolated, and return whether that of the program must not.
+
+    Each pair of neighbours has a column [call paths]: 1 for exclusive, 2 for inclusive bands.
+    """
+    inputs, found = ranking.inputs.with_basis(predicted=True), list[bool]()
+    for before, after, middle in zip(
+        ends[:-1], ends[1:], np.sqrt(targets[1:] * targets[:-1]).tolist(), strict=True
+    ):
+        there = _distances(answer_at(inputs, middle))
+        rough = [_differ(there[k], (before[k] + after[k]) / 2) for k in range(2)]
+        columns.add("rough", rough[0] + 2 * rough[1], np.uint8)
+        found.append(bool(_differ(there[2], (before[2] + after[2]) / 2)[0]))
+    return found
+
+
+def _distances(made: Answer) -> _Ends:
+    """Return the distances of the ends of bands from values, on a logarithmic scale."""
+    value, low, high = (np.array([end]) for end in made.program_total)
+    own, below = made.call_paths
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (
+            np.log(np.stack([own.low, own.high]) / own.value),
+            np.log(np.stack([below.low, below.high]) / below.value),
+            np.log(np.stack([low, high]) / value),
+        )
+
+
+def _differ(known: FloatArray, interpolated: FloatArray) -> BoolArray:
+    """Return whether an interpolated end is beyond the tolerance, [n]."""
+    with np.errstate(invalid="ignore"):
+        close = np.abs(known - interpolated) <= TOLERANCE
+        close |= (known == interpolated) | (np.isnan(known) & np.isnan(interpolated))
+    return np.asarray(~close.all(axis=0))
 
 
 def _expected(made: Answer) -> float | None:

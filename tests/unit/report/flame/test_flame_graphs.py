@@ -31,7 +31,7 @@ from callpath_modeler.report.flame_graph import (
 )
 from callpath_modeler.report.page.page_data import GROWTHS, growth_class
 from cells import cells
-from synthetic import call_tree, chain, experiment
+from synthetic import chain, experiment
 
 SVG = "{http://www.w3.org/2000/svg}"
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)

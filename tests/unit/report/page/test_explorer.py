@@ -73,16 +73,24 @@ def test_numbers_of_all_call_paths_are_those_of_the_library(samples, tmp_path, s
 
 
 @pytest.mark.parametrize("sample", ["stencil", "snap", "lulesh"])
-def test_between_targets_numbers_are_within_two_percent(samples, tmp_path, sample):
+@pytest.mark.parametrize("part", [0.3, 0.5])
+def test_bands_between_targets_are_within_two_percent_or_left_out(samples, tmp_path, sample, part):
     models = fit(load([samples / sample]))
     grid = stored.targets_of_page(content(models, 1000.0).ranking)
-    middles = np.sqrt(grid[1:] * grid[:-1])[len(grid) // 2 :: 3].tolist()
-    for told in numbers(models, middles, tmp_path):
+    targets = (grid[1:] ** part * grid[:-1] ** (1 - part))[1::2].tolist()
+    shown = left_out = 0
+    for told in numbers(models, targets, tmp_path):
         made, columns = library(models, told["p"])
-        np.testing.assert_allclose(as_array(told["total"]), made.program_total, rtol=0.02)
+        np.testing.assert_allclose(told["total"][0], made.program_total[0], rtol=0.02)
         for key, expected in zip(("false", "true"), columns, strict=True):
             found, counts = as_array(told[key]), np.nan_to_num(expected[:, 3]) > 1e-4
-            np.testing.assert_allclose(found[counts, :3], expected[counts, :3], rtol=0.02)
+            ours, theirs = found[counts, :3], expected[counts, :3]
+            is_shown = np.isfinite(ours)
+            np.testing.assert_allclose(ours[is_shown], theirs[is_shown], rtol=0.02)
+            assert is_shown[:, 0].all()  # values always are
+            shown += int(is_shown.all(axis=1).sum())
+            left_out += int((~is_shown & np.isfinite(theirs)).any(axis=1).sum())
+    assert left_out < 0.05 * shown
 
 
 def test_other_call_paths_have_bands_within_two_percent(samples, tmp_path, monkeypatch):
