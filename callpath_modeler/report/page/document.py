@@ -158,7 +158,7 @@ def page(content: PageContent) -> str:
     title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
     names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
     lede = summary_section(ranking, names)
-    return document(title, lede, _sections(content, names), data=_data(content))
+    return document(title, lede, _sections(content, names), data=data_of(content))
 
 
 def page_script() -> Html:
@@ -166,14 +166,14 @@ def page_script() -> Html:
     return Html("\n".join(map(_asset, _SCRIPTS)))
 
 
-def _data(content: PageContent) -> str:
+def data_of(content: PageContent) -> str:
     """Return the data of all call paths for the script; "" = the page has the printed tables."""
     ranking = content.ranking
     show = content.making.invocation.line("show", "@ID")
     return page_data(ranking, show) if has_page_data(ranking) else ""
 
 
-def served_page(content: PageContent, request: ViewRequest, controls: Html) -> str:
+def served_page(content: PageContent, request: ViewRequest, controls: Html, data: str) -> str:
     """Return the page of one view, with controls for another one at its beginning.
 
     Parameters
@@ -181,6 +181,7 @@ def served_page(content: PageContent, request: ViewRequest, controls: Html) -> s
     content : the content; it has a forecast
     request : the view, from `trees.page_request`
     controls : a form
+    data : from `data_of`
 
     Raises
     ------
@@ -195,7 +196,7 @@ def served_page(content: PageContent, request: ViewRequest, controls: Html) -> s
     lede = joined(controls, summary_section(ranking, names))
     title = ranking.fitted.experiment.name
     style = _asset("controls.css")
-    return document(title, lede, sections, data=_data(content), style=style)
+    return document(title, lede, sections, data=data, style=style)
 
 
 def document(

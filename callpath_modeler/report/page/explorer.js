@@ -212,8 +212,8 @@ class Explorer extends Flame {
     return [
       model.fullName(row), told("exclusive", false), told("inclusive", true),
       ...(lost[0] === "-" ? [] : [`excess work ${lost[0]} exclusive, ${lost[1]} inclusive`]),
-      ...(values.p === this.beside.p ? [] : [[false, "exclusive"], [true, "inclusive"]].map(([inclusive, word]) =>
-        `${word} at ${model.parameter} = ${scaleText(this.beside.p)}: ${quantity(this.beside.value(row, inclusive), unit)}`)),
+      ...(values.p === this.beside.p ? [] : [`at ${model.parameter} = ${scaleText(this.beside.p)}: `
+        + `${quantity(this.beside.value(row, false), unit)} exclusive, ${quantity(this.beside.value(row, true), unit)} inclusive`]),
       ...(model.measuredOnly ? [] : [`growth ${this.growthText(row, false)}`]),
       ...(this.causeText(row) === "-" ? [] : [`cause at ${model.causesAt}: ${this.causeText(row)}`]),
     ];
