@@ -31,6 +31,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.layout import cut
+from callpath_modeler.studies.question import FURTHER
 
 MAIN = 2_000
 """Call paths whose bands and lowered predictions are stored in full precision."""
@@ -192,9 +193,12 @@ def targets_of_page(ranking: Ranking) -> FloatArray:
 
 
 def _first_target(ranking: Ranking, targets: FloatArray) -> float:
+    """Return the target that is shown first: that of the page, or a usual one for infinity."""
     if np.isfinite(ranking.target):
         return float(ranking.target)
-    return float(targets[-1]) if len(targets) else float(ranking.fitted.points[-1])
+    last = float(ranking.fitted.points[-1])
+    further = targets[targets >= FURTHER * last]
+    return float(further[0]) if len(further) else last
 
 
 def _add_models(columns: _Columns, fitted: Fitted) -> None:

@@ -192,15 +192,19 @@ def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
 
 @pytest.mark.parametrize("width", [400, 900, 1400, 1920, 2560])
 def test_no_width_scrolls_sideways(samples, tmp_path, width):
-    models = fit(load([samples / "snap"]))
+    models = fit(load([samples / "ddp"]))
     act = """await ready();
       const page = document.documentElement, all = [...document.querySelectorAll("#explore *")];
       const right = Math.max(...all.filter((each) => !each.closest(".frames, .card"))
         .map((each) => each.getBoundingClientRect().right));
-      return [page.scrollWidth, page.clientWidth, right];"""
-    whole, seen, right = driven(page(content(models, 256.0)), act, tmp_path / "page.html", width)
+      const list = document.querySelector(".list"), found = [list.scrollWidth, list.clientWidth];
+      document.querySelectorAll("#explore .tabs button")[1].click();
+      return [page.scrollWidth, page.clientWidth, right, ...found, list.scrollWidth];"""
+    told = driven(page(content(models, 16.0)), act, tmp_path / "page.html", width)
+    whole, seen, right, ranking, room, tree = told
     assert whole <= seen
     assert right <= seen + 1
+    assert max(ranking, tree) <= room
 
 
 def test_the_policy_of_the_page_lets_its_script_run_and_nothing_else(tmp_path):
