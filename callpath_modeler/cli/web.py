@@ -372,7 +372,7 @@ class WebViews:
         return served_page(content, request, form, self._data_of(content))
 
     def _data_of(self, content: PageContent) -> str:
-        """Return the data of the page; those of the last answer are kept, for another view of it."""
+        """Return the data of the page; those of the last answer are kept for its other views."""
         from callpath_modeler.report.page.document import data_of
 
         ranking = content.ranking

@@ -70,7 +70,7 @@ def growth_class(growth: Growth) -> int:
 def has_page_data(ranking: Ranking) -> bool:
     """Return whether the page can show other targets: the metric adds up, and models are plain."""
     fitted = ranking.fitted
-    is_plain = all(_shape(shape) is not None for shape in fitted.models.shapes)
+    is_plain = all(shape_numbers(shape) is not None for shape in fitted.models.shapes)
     return fitted.metric.additive and is_plain and len(fitted.experiment.tree) <= LARGEST
 
 
@@ -125,7 +125,7 @@ def page_data(ranking: Ranking, show: str) -> str:
         "full": [_full(region.name) for region in tree.regions],
         "notes": [_full(note) for note in tree.annotations],
         "classes": [str(region.call_class) for region in tree.regions],
-        "shapes": [_shape(shape) for shape in fitted.models.shapes],
+        "shapes": [shape_numbers(shape) for shape in fitted.models.shapes],
         "growths": [each.text(fitted.parameter, pretty=True) for each in _growths(fitted)],
         "growthClasses": [growth_class(each) for each in _growths(fitted)],
         "growthNames": GROWTHS,
@@ -309,7 +309,7 @@ def _codes(view: NodeValues, others: BoolArray) -> NDArray[np.uint16]:
     return codes.astype(np.uint16)
 
 
-def _shape(shape: Shape) -> list[Any] | None:
+def shape_numbers(shape: Shape) -> list[Any] | None:
     """Return a shape as a list for the browser; None = it has several parameters."""
     if isinstance(shape, Term):
         return ["term", *_order(shape.growth)]

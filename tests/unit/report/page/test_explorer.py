@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from callpath_modeler.analysis.answer import answer_at
+from callpath_modeler.modeling.products import (
+    TO_OTHERS,
+    TRANSPOSED,
+    Break,
+    BreakKind,
+    breaks,
+)
+from callpath_modeler.modeling.shapes import shape_table
+from callpath_modeler.modeling.terms import Term
 from callpath_modeler.report.page import page_data as stored
 from callpath_modeler.report.page.document import page
 from callpath_modeler.studies.loading import load
@@ -91,6 +102,36 @@ def test_bands_between_targets_are_within_two_percent_or_left_out(samples, tmp_p
             shown += int(is_shown.all(axis=1).sum())
             left_out += int((~is_shown & np.isfinite(theirs)).any(axis=1).sum())
     assert left_out < 0.05 * shown
+
+
+def test_every_shape_has_the_values_of_the_library(tmp_path):
+    points = np.array([2.0, 4, 8, 16, 32, 64, 128])
+    terms = [Term(Fraction(n, 6), log) for n in range(-12, 19, 3) for log in (0, 1, 2)]
+    terms += [Term(Fraction(1, 2), 0, Fraction(1, 64)), Term(Fraction(1), Fraction(1, 2))]
+    shapes = [*terms, *breaks(points), TO_OTHERS, TRANSPOSED]
+    assert {shape.kind for shape in shapes if isinstance(shape, Break)} == set(BreakKind)
+    targets = [1.0, 2.0, 3.3, 8.0, 11.5, 31.0, 64.0, 128.0, 500.0, 4096.0, 1e6]
+    listed = json.dumps([stored.shape_numbers(shape) for shape in shapes])
+    act = f"""return {listed}.map(([kind, ...numbers]) => {targets}.map((p) => {{
+      const value = SHAPES[kind](p, ...numbers);
+      return Number.isFinite(value) ? value : value > 0 ? "inf" : "nan";
+    }}));"""
+    found = as_array(driven(page(content()), act, tmp_path / "page.html"))
+    expected = shape_table(shapes, np.array(targets))[:-1]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_models_with_a_change_point_have_their_earlier_law(tmp_path):
+    models = content().ranking.fitted
+    laws, rows = models.models, len(models.models)
+    since, before = np.full(rows, np.nan), np.full(rows, -1, np.int16)
+    coefficients = np.zeros((rows, 2))
+    since[1:3], before[2], coefficients[1:3] = 12.0, 0, [[3.0, 0.0], [0.5, 0.25]]
+    laws = replace(laws, since=since, before=before, before_coefficients=coefficients)
+    models = replace(models, models=laws, run_time=None)
+    for told in numbers(models, [5.0, 13.0], tmp_path, target=64.0):
+        expected = laws.values(np.array([told["p"]]))[:, 0]
+        np.testing.assert_allclose(as_array(told["false"])[:, 0], expected, rtol=1e-9)
 
 
 def test_other_call_paths_have_bands_within_two_percent(samples, tmp_path, monkeypatch):
