@@ -294,7 +294,8 @@ class Explorer extends Flame {
       textContent: "●".repeat(count) + "○".repeat(this.model.marks - count) });
   }
   pathText(row) {
-    const names = this.model.path(row).map((each) => this.model.name(each));
+    const path = this.model.path(row), ends = path.length > 40 ? [...path.slice(0, 2), ...path.slice(-38)] : path;
+    const names = ends.map((each) => this.model.name(each));
     if (names.length > 1 && names[0] === "<program>") names.shift();
     const shown = names.length > 4 ? [names[0], "…", ...names.slice(-2)] : names;
     const found = make("code", { title: names.join("/").slice(0, 600) });
@@ -405,13 +406,14 @@ class Explorer extends Flame {
     if (this.card) this.slot.replaceWith(this.card);
     this.card = this.slot = null;
     const place = model.place[row], id = place < 0 ? "" : model.ids[place];
-    const crumbs = model.path(row).map((each, k, all) => {
-      if (k === all.length - 1) return make("strong", { textContent: model.name(each) });
+    const path = model.path(row), shown = path.length > 7 ? [...path.slice(0, 2), -1, ...path.slice(-4)] : path;
+    const few = shown.map((each) => {
+      if (each < 0) return "…";
+      if (each === row) return make("strong", { textContent: model.name(each) });
       const button = make("button", { type: "button", className: "crumb", textContent: model.name(each) });
       button.addEventListener("click", () => this.select(each));
       return button;
     });
-    const few = crumbs.length > 7 ? [...crumbs.slice(0, 2), "…", ...crumbs.slice(-4)] : crumbs;
     const [, ...facts] = this.facts(row), zoom = make("button", { type: "button", textContent: "Zoom the flame graph here" });
     zoom.addEventListener("click", () => this.zoomTo(row));
     const formula = place >= 0 && model.formulas[place] ? [make("p", { className: "formula" },

@@ -15,6 +15,8 @@ const mixed = (part) => {
   const end = part > 0 ? [213, 94, 0] : [86, 180, 233], by = Math.min(1, Math.abs(part));
   return `rgb(${[242, 236, 224].map((from, k) => Math.round(from + (end[k] - from) * by)).join()})`;
 };
+// Levels of the flame graph, and callers above a zoomed one.
+const DEEPEST = 400, CALLERS = 100;
 
 class Flame {
   zoomTo(row) {
@@ -28,7 +30,8 @@ class Flame {
       cost[row] += own[row] > 0 && own[row] < Infinity ? own[row] : 0;
       if (model.parent[row] >= 0) cost[model.parent[row]] += cost[row];
     }
-    const above = this.zoom >= 0 ? model.path(this.zoom).slice(0, -1) : [];
+    // Chains of calls may be 50,000 calls deep.
+    const above = this.zoom >= 0 ? model.path(this.zoom).slice(0, -1).slice(-CALLERS) : [];
     const start = this.zoom >= 0 ? [this.zoom] : model.roots;
     const whole = start.reduce((sum, row) => sum + cost[row], 0), frames = [];
     above.forEach((row, depth) => frames.push({ row, depth, x: 0, w: width, isAbove: true }));
@@ -40,7 +43,7 @@ class Flame {
         const w = cost[row] / whole * width;
         if (w < 2) { rest += w; count += w > 0 ? model.end[row] - row : 0; continue; }
         frames.push({ row, depth, x, w });
-        if (model.children[row]) todo.push([model.children[row], depth + 1, x]);
+        if (model.children[row] && depth < DEEPEST) todo.push([model.children[row], depth + 1, x]);
         x += w;
       }
       if (rest >= 0.5) frames.push({ row: -1, depth, x, w: rest, count });
@@ -83,7 +86,7 @@ class Flame {
     this.width ||= this.flame.clientWidth;
     const width = this.width - 2, HEIGHT = 19, LETTER = 6.9;
     if (width < 0) return;
-    const frames = this.frames(width), levels = 1 + Math.max(0, ...frames.map(({ depth }) => depth));
+    const frames = this.frames(width), levels = 1 + frames.reduce((most, { depth }) => Math.max(most, depth), 0);
     this.out.disabled = this.zoom < 0;
     const drawn = frames.map(({ row, depth, x, w, isAbove, count }) => {
       const room = Math.floor((w - 6) / LETTER), y = depth * HEIGHT;

@@ -102,8 +102,8 @@ class Model {
   fullName(row) { return this.full[this.region[row]] + this.notes[this.note[row]]; }
   path(row) {
     const found = [];
-    for (let at = row; at >= 0; at = this.parent[at]) found.unshift(at);
-    return found;
+    for (let at = row; at >= 0; at = this.parent[at]) found.push(at);
+    return found.reverse();
   }
   measured(row, k) { return this.columns.measured[0][k * this.size + row]; }
 

@@ -26,7 +26,7 @@ from callpath_modeler.studies.pipeline import fit
 from callpath_modeler.studies.study import Study
 from chromium import driven, needs_browser, opened
 from synthetic import fitted
-from unit.report.page.test_page import WICKED, content, renamed
+from unit.report.page.test_page import WICKED, content, large, renamed
 
 pytestmark = needs_browser
 
@@ -275,6 +275,19 @@ def test_series_without_models_and_without_costs_have_a_page(samples, tmp_path):
         assert "measured" in told
         assert "NaN" not in told
         assert "undefined" not in told
+
+
+def test_chains_of_calls_may_be_deep(tmp_path):
+    text = page(content(large(6_000, 5_990)))
+    act = """await ready();
+      const explorer = new Explorer(await unpack(data), document.createElement("section"));
+      explorer.select(5989);
+      return [explorer.details.querySelector("strong").textContent,
+        document.querySelectorAll("#explore tr[data-row]").length];"""
+    act = f'const data = document.getElementById("data").textContent; {act}'
+    name, lines = driven(text, act, tmp_path / "page.html")
+    assert name.endswith("_5989")
+    assert lines == 100
 
 
 def test_wicked_names_are_text(tmp_path):
