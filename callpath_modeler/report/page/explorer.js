@@ -27,6 +27,7 @@ class Explorer extends Flame {
     const options = (held, ...pairs) => make("select", {}, ...pairs.map(([value, textContent]) =>
       make("option", { value, textContent, selected: value === held })));
     this.slider = make("input", { type: "range", min: 0, max: last, step: 1, ariaLabel: `target ${model.parameter}` });
+    this.slider.disabled = last < 1;
     this.target = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", size: 8 });
     this.basis = make("output", { className: "basis", role: "status" });
     this.search = make("input", { type: "search", placeholder: "name of a call path", autocomplete: "off" });
@@ -211,7 +212,7 @@ class Explorer extends Flame {
     const lost = [false, true].map((inclusive) => percent(values.excess(row, inclusive), 1));
     return [
       model.fullName(row), told("exclusive", false), told("inclusive", true),
-      ...(lost[0] === "-" ? [] : [`excess work ${lost[0]} exclusive, ${lost[1]} inclusive`]),
+      ...(lost[0] === "-" || values.p <= model.base ? [] : [`excess work ${lost[0]} exclusive, ${lost[1]} inclusive`]),
       ...(values.p === this.beside.p ? [] : [`at ${model.parameter} = ${scaleText(this.beside.p)}: `
         + `${quantity(this.beside.value(row, false), unit)} exclusive, ${quantity(this.beside.value(row, true), unit)} inclusive`]),
       ...(model.measuredOnly ? [] : [`growth ${this.growthText(row, false)}`]),
@@ -273,7 +274,7 @@ class Explorer extends Flame {
     const of = this.keys(), scale = scaleText(values.p);
     const amount = (key, show) => (row) => this.number(of[key](row), show(of[key](row), row));
     const isSame = values.p === this.beside.p;
-    const hasLoss = !Number.isNaN(values.loss.expected) && !Number.isNaN(values.loss.runTime);
+    const hasLoss = values.p > model.base && !Number.isNaN(values.loss.expected) && !Number.isNaN(values.loss.runTime);
     return [
       ["name", "call path", (row) => this.pathText(row)],
       ...(isSame ? [] : [["measured", `${parameter}=${scaleText(this.beside.p)}`, amount("measured", (v) => quantity(v, unit))]]),
@@ -283,7 +284,7 @@ class Explorer extends Flame {
       ["share", "share", amount("share", (v) => percent(v))],
       ...(hasLoss ? [["excess", "excess", amount("excess", (v) => percent(v, 1))]] : []),
       ...(model.measuredOnly ? [] : [["growth", "growth", (row) => this.growthText(row, inclusive)]]),
-      ["trust", "trust", (row) => this.marks(of.trust(row))],
+      ...(model.measuredOnly ? [] : [["trust", "trust", (row) => this.marks(of.trust(row))]]),
       ...(model.causes.length ? [["cause", "cause", (row) => this.causeText(row)]] : []),
     ];
   }
@@ -421,7 +422,7 @@ class Explorer extends Flame {
     this.details.replaceChildren(
       make("p", { className: "crumbs" }, ...few.flatMap((each, k) => (k ? [" / ", each] : [each]))),
       ...facts.map((textContent) => make("p", { textContent })), ...formula,
-      chart(model, values, row), make("p", {}, zoom),
+      ...(model.points.length > 1 ? [chart(model, values, row)] : []), make("p", {}, zoom),
       ...(id && model.show ? [make("p", { className: "command" }, make("code", { textContent: model.show.replace("@ID", `@${id}`) }))] : []));
     const card = id && !matchMedia("print").matches && document.getElementById(`c-${id}`);
     if (card) {
