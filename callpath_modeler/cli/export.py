@@ -91,9 +91,9 @@ def command(
     graphml and dot are graphs. extra-p is the experiment for Extra-P; the suffix .txt, .json or
     .extra-p of FILE selects its format, and any other suffix JSON Lines. folded, speedscope,
     hatchet and svg are one profile: of the largest runs, or at --target. The profile at the target
-    is measured if it was run, else predicted. folded has whole microseconds. svg is
-    a flame graph that zooms in a browser. cubex is a file for the viewer of Cube: measured values,
-    predictions and excess work. python is a module with the models as functions.
+    is measured if it was run, else predicted. folded has whole microseconds. svg is the picture of
+    a flame graph; the page of report has one that zooms. cubex is a file for the viewer of Cube:
+    measured values, predictions and excess work. python is a module with the models as functions.
     """
     from callpath_modeler.report import model_tables
     from callpath_modeler.report.exports import python_source

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.view_request import ViewRequest
     from callpath_modeler.report.page.document import PageQuery
+    from callpath_modeler.report.page.markup import PageContent
     from callpath_modeler.tui.services import BrowserServices
 
 
@@ -305,6 +306,7 @@ class WebViews:
         self._first = forecast
         self._request = request
         self._shown = forecast
+        self._data: tuple[tuple[Fitted, float, bool], str] | None = None
 
     def answer(self, query: Mapping[str, Sequence[str]]) -> Response:
         """Return the page for a query; a query that makes no sense is told on the usual page."""
@@ -367,7 +369,17 @@ class WebViews:
             command=self._services.command(request, made.inputs, target),
             refused=refused,
         )
-        return served_page(content, request, form)
+        return served_page(content, request, form, self._data_of(content))
+
+    def _data_of(self, content: PageContent) -> str:
+        """Return the data of the page; those of the last answer are kept for its other views."""
+        from callpath_modeler.report.page.document import data_of
+
+        ranking = content.ranking
+        key = ranking.fitted, ranking.target, ranking.inclusive
+        if self._data is None or self._data[0] != key:
+            self._data = key, data_of(content)
+        return self._data[1]
 
     def _forecast(self, query: PageQuery) -> Answer:
         """Return the predictions for a query; the last ones are kept."""

@@ -1,4 +1,4 @@
-"""Flame graphs: costs at a scale, the layout of frames, and one SVG file that zooms."""
+"""Flame graphs as pictures: costs at a scale, the layout of frames, and one SVG file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted, Ideal
-from callpath_modeler.modeling import Growth
-from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
@@ -26,6 +24,7 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.headline import target_text
 from callpath_modeler.report.model_formulas import model_range_texts
 from callpath_modeler.report.page.markup import Html, tag
+from callpath_modeler.report.page.page_data import GROWTHS, growth_class
 from callpath_modeler.report.ranking_text import unmodelled_notes
 from callpath_modeler.units import counted, parameter_value, percent, quantity, setting_text
 
@@ -33,8 +32,6 @@ STEPS = 10
 """Steps of a colour scale on either side of its middle."""
 NO_MODEL = -1
 """Stands for the colour of call paths without a model."""
-GROWTHS = ("O(1) or falling", "up to log", "slower than linear", "linear", "faster than linear")
-"""Classes of growths, slowest first."""
 
 
 class ColorBy(StrEnum):
@@ -271,18 +268,6 @@ def _by_growth(fitted: Fitted, title: str, costs: FloatArray, notes: list[str]) 
     )  # fmt: skip
 
 
-def growth_class(growth: Growth) -> int:
-    """Return which of `GROWTHS` a growth is one of."""
-    if growth <= CONSTANT_GROWTH:
-        return 0
-    rate, exponent, log = growth.order
-    if rate > 0 or exponent > 1 or (exponent == 1 and log > 0):
-        return 4
-    if exponent == 1 and log == 0:
-        return 3
-    return 1 if exponent == 0 else 2
-
-
 def _steps(values: FloatArray) -> IntArray:
     return np.rint(np.clip(np.nan_to_num(values), -1, 1) * STEPS).astype(np.intp)
 
@@ -414,8 +399,8 @@ LEAST = 0.001
 _WIDTH, _EDGE = 1200, 10
 _ROW = 17
 _LETTER, _TITLE_LETTER = 6.65, 8.5
-_TOP = 78
-"""Above the frames are the title, the details of a frame, and the meaning of colours."""
+_TOP = 66
+"""Above the frames are the title and the meaning of colours."""
 _LONGEST = 160
 """Largest number of characters of a name; names of templates have thousands."""
 _MIDDLE, _MORE, _LESS = (242, 236, 224), (213, 94, 0), (86, 180, 233)
@@ -441,7 +426,7 @@ def flame_svg(flame: Flame) -> str:
 
 def _document(flame: Flame, placed: Layout) -> str:
     title = shortened(printable(flame.title), _LONGEST)
-    heading = _cut(title, (_WIDTH - 240) * _LETTER / _TITLE_LETTER)
+    heading = _cut(title, (_WIDTH - 2 * _EDGE) * _LETTER / _TITLE_LETTER)
     notes = [*_notes(placed), *map(printable, flame.notes)]
     bottom = _TOP + placed.levels * _ROW + 14
     height = bottom + 16 * len(notes) + 6
@@ -451,17 +436,12 @@ def _document(flame: Flame, placed: Layout) -> str:
         _hatch(),
         tag("rect", width=_WIDTH, height=height, fill="#ffffff"),
         tag("text", heading, class_="title", x=_EDGE, y=20),
-        tag("text", "search", id="search", class_="button", x=_WIDTH - 210, y=20),
-        tag("text", "reset zoom", id="reset", class_="button", x=_WIDTH - 150, y=20),
-        tag("text", "", id="matched", class_="aside", x=_WIDTH - 210, y=38),
         *_legend(flame),
-        tag("text", "", id="details", class_="aside", x=_EDGE, y=70),
         *(_frame(flame, placed, frame) for frame in placed.frames),
         *(
             tag("text", note, class_="aside", x=_EDGE, y=bottom + 16 * k)
             for k, note in enumerate(notes)
         ),
-        tag("script", _file("flame_graph.js"), type="text/javascript"),
     ]
     drawn = tag(
         "svg",
@@ -470,13 +450,12 @@ def _document(flame: Flame, placed: Layout) -> str:
         viewBox=f"0 0 {_WIDTH} {height}",
         width=_WIDTH,
         height=height,
-        tabindex="0",
     )
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{drawn}\n'
 
 
 def _file(name: str) -> Html:
-    """Return a script or style of ours, which is markup that no name is part of."""
+    """Return styles of ours, which are markup that no name is part of."""
     text = files("callpath_modeler.report").joinpath(name).read_text("utf-8")
     return Html(f"/*<![CDATA[*/\n{text}/*]]>*/")
 

@@ -163,7 +163,9 @@ def take_page(name: str, page: Path, width: int, height: int) -> None:
     if found is None:
         raise SystemExit("Chromium is not installed, e.g. apt-get install chromium")
     switches = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    shot = [f"--window-size={width},{height}", f"--screenshot={PICTURES / name}.png"]
+    # The page reads its data after it is loaded.
+    shot = ["--virtual-time-budget=20000", f"--window-size={width},{height}"]
+    shot.append(f"--screenshot={PICTURES / name}.png")
     words = [found, *switches, *shot, page.as_uri()]
     subprocess.run(words, check=True, stderr=subprocess.DEVNULL, timeout=300)
 
@@ -224,7 +226,7 @@ def take_report() -> None:
     report = WORK / "report.html"
     printed_to = f"cpmodel report {PREDICTED} --force -o {report}"
     subprocess.run([*CPMODEL, *shlex.split(printed_to)[1:]], cwd=WORK, check=True)
-    take_page("report", report, 1280, 700)
+    take_page("report", report, 1280, 690)
 
 
 def main(names: Sequence[str]) -> None:

@@ -68,6 +68,7 @@ from callpath_modeler.report.page.markup import (
     table,
     tag,
 )
+from callpath_modeler.report.page.page_data import has_page_data, page_data
 from callpath_modeler.report.page.trees import ranking_rows, ranking_section, tree_section
 from callpath_modeler.report.ranking_text import ShownRanking, context
 from callpath_modeler.report.scale_cost_text import scale_cost_notes
@@ -142,6 +143,10 @@ def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
     return joined(link, f" {takes_text(ranking, row, style=DEFAULT_STYLE)}")
 
 
+_SCRIPTS = ("model.js", "chart.js", "flame.js", "explorer.js")
+_PRINTED = frozenset({"ranking", "models", "tree"})
+"""Sections whose contents the script shows in another way; print shows them."""
+_VIEW = "View"
 _MOST_INPUTS = 500
 """Largest number of inputs that are listed."""
 
@@ -153,15 +158,22 @@ def page(content: PageContent) -> str:
     title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
     names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
     lede = summary_section(ranking, names)
-    return document(title, lede, _sections(content, names), script=page_script())
+    return document(title, lede, _sections(content, names), data=data_of(content))
 
 
 def page_script() -> Html:
     """Return the script of the page."""
-    return Html(_asset("page.js"))
+    return Html("\n".join(map(_asset, _SCRIPTS)))
 
 
-def served_page(content: PageContent, request: ViewRequest, controls: Html) -> str:
+def data_of(content: PageContent) -> str:
+    """Return the data of all call paths for the script; "" = the page has the printed tables."""
+    ranking = content.ranking
+    show = content.making.invocation.line("show", "@ID")
+    return page_data(ranking, show) if has_page_data(ranking) else ""
+
+
+def served_page(content: PageContent, request: ViewRequest, controls: Html, data: str) -> str:
     """Return the page of one view, with controls for another one at its beginning.
 
     Parameters
@@ -169,6 +181,7 @@ def served_page(content: PageContent, request: ViewRequest, controls: Html) -> s
     content : the content; it has a forecast
     request : the view, from `trees.page_request`
     controls : a form
+    data : from `data_of`
 
     Raises
     ------
@@ -179,10 +192,11 @@ def served_page(content: PageContent, request: ViewRequest, controls: Html) -> s
     assert forecast is not None
     names = CallPathLinks(ranking.fitted.experiment.tree, ranking.order[: content.top])
     view = tree_section(forecast, names, request)
-    sections = {"tree": ("View", view), **_sections(content, names, with_tree=False)}
+    sections = {"tree": (_VIEW, view), **_sections(content, names, with_tree=False)}
     lede = joined(controls, summary_section(ranking, names))
     title = ranking.fitted.experiment.name
-    return document(title, lede, sections, script=page_script(), style=_asset("controls.css"))
+    style = _asset("controls.css")
+    return document(title, lede, sections, data=data, style=style)
 
 
 def document(
@@ -190,7 +204,7 @@ def document(
     lede: Html,
     sections: Mapping[str, tuple[str, Html]],
     *,
-    script: Html | None = None,
+    data: str | None = None,
     style: str = "",
 ) -> str:
     """Return an HTML document that contains its styles and its script.
@@ -200,9 +214,10 @@ def document(
     title : title of the window
     lede : content before the links to the sections
     sections : titles and contents by key
-    script : script; None = none
+    data : data of the script, from `page_data`; "" = no data; None = no script
     style : styles after those of all pages
     """
+    script = None if data is None else page_script()
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -211,14 +226,28 @@ def document(
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
-        tag("style", Html(f"{_asset('page.css')}{style}")),
+        tag("style", Html(f"{_asset('page.css')}{_asset('explorer.css') if data else ''}{style}")),
     )
-    links = [tag("li", tag("a", name, href=f"#{key}")) for key, (name, _) in sections.items()]
+    named = [(key, name, _kind(key, sections)) for key, (name, _) in sections.items()]
+    links = [tag("li", tag("a", name, href=f"#{key}"), class_=kind) for key, name, kind in named]
+    explorer: list[Html] = []
+    if data:
+        explorer = [
+            tag("section", id="explore", hidden=True, aria_label="All call paths"),
+            tag("script", Html(data), id="data", type="application/octet-stream"),
+        ]
     body = tag(
         "body",
         tag("header", lede),
         tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag("main", *(_section(key, *each) for key, each in sections.items())),
+        tag(
+            "main",
+            *explorer,
+            *(
+                _section(key, *each, kind=_kind(key, sections) if data else None)
+                for key, each in sections.items()
+            ),
+        ),
         "" if script is None else tag("script", script),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
@@ -252,9 +281,15 @@ def _sections(
     return found
 
 
-def _section(key: str, title: str, content: Html) -> Html:
+def _section(key: str, title: str, content: Html, *, kind: str | None) -> Html:
     heading = tag("h2", title, id=f"{key}-title")
-    return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title")
+    return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title", class_=kind)
+
+
+def _kind(key: str, sections: Mapping[str, tuple[str, Html]]) -> str | None:
+    """Return the class of a section: the script replaces printed ones, but no chosen view."""
+    is_view = key == "tree" and sections[key][0] == _VIEW
+    return "printed" if key in _PRINTED and not is_view else None
 
 
 def policy(script: Html | None) -> str:

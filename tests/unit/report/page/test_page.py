@@ -98,6 +98,7 @@ def test_sections_come_in_the_order_in_which_they_are_asked_for(tmp_path):
     models = content().ranking.fitted
     told = parsed(models=models, check=check(models, path))
     sections = [attributes["id"] for attributes in told.of("section")]
+    assert sections.pop(0) == "explore"
     assert sections == ["ranking", "models", "tree", "expectations", "quality", "making"]
     links = [a["href"] for a in told.of("a")][: len(sections) + 9]
     assert {f"#{name}" for name in sections} <= set(links)
@@ -240,7 +241,7 @@ def test_names_cannot_become_markup(name):
     text = page(content(renamed(name)))
     assert "<script>alert" not in text
     told = Parsed(text)
-    assert len(told.of("script")) == 1
+    assert [one.get("id") for one in told.of("script")] == ["data", None]
     if name == WICKED:
         assert all(name.rpartition("/")[2] in told.words[key] for key in ("ranking", "tree"))
     else:  # arguments are left out, and said in full to who asks
@@ -248,7 +249,8 @@ def test_names_cannot_become_markup(name):
 
 
 def test_the_page_needs_nothing_from_anywhere():
-    text = page(content())
+    text = re.sub(r'(<script id="data"[^>]*>)[^<]*', r"\1", page(content()))
+    text = text.replace("http://www.w3.org/2000/svg", "the name of a language")
     assert not re.search(r"https?:|//[a-z]|url\(|@import|srcset", text)
     told = Parsed(text)
     assert not [a for _, a in told.tags if "src" in a]
@@ -313,11 +315,11 @@ def large(count: int, depth: int, letters: int = 30):
 
 @cells(("count", "depth", "letters"), [(4000, 1500, 30), (40, 10, 9_000), (150, 60, 300)])
 @cells("inclusive", [False, True])
-def test_a_page_stays_below_a_megabyte_whatever_call_paths_there_are(
+def test_a_page_is_of_a_few_megabytes_at_most_whatever_call_paths_there_are(
     count, depth, letters, inclusive
 ):
     text = page(content(large(count, depth, letters), inclusive=inclusive))
-    assert len(text.encode()) < 1_000_000
+    assert len(text.encode()) < 3_000_000
     assert max_depth(text) < 200  # browsers stop at 512
 
 
