@@ -20,7 +20,7 @@ from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number
 from cpmodel_commspec.scalable.quantities import Unfit
-from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
+from cpmodel_commspec.scalable.scales import PEER, Scale, even, features, other_grids
 from cpmodel_commspec.scalable.specification import (
     Loop,
     Node,
@@ -29,6 +29,7 @@ from cpmodel_commspec.scalable.specification import (
     grouped,
 )
 from cpmodel_commspec.scalable.times import ENDING, Times
+from cpmodel_commspec.simulation.deadlocks import mismatches_of
 from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import walk
 
@@ -69,7 +70,19 @@ def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] =
             f"the grids of the traces follow no rule ({grids})",
             hint="give the grid: --grid " + ",".join("XYZ"[: told.dimensions]),
         )
-    return even(processes, told.dimensions, told.order)
+    grid = even(processes, told.dimensions, told.order)
+    others = other_grids(told.scales, told.dimensions, told.order, grid)
+    if others:
+        raise DataError(
+            f"MPI libraries choose different grids: {grid}, {', '.join(others)}",
+            hint=f"give that of the program, such as --grid {_sizes(grid, told.dimensions)}, or "
+            f"add a trace of p = {processes}, which decides",
+        )
+    return grid
+
+
+def _sizes(grid: Scale, dimensions: int) -> str:
+    return ",".join(map(str, grid.sizes[:dimensions]))
 
 
 def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = None) -> Traced:
@@ -86,13 +99,20 @@ def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = No
     """
     try:
         made = _Expansion(told, scale, times).traced()
-    except _AmbiguousError as cause:
-        raise DataError(str(cause), hint=_deciding(told, scale)) from None
-    return resolved(made).traced
+    except _OpenError as cause:
+        raise DataError(str(cause), hint=f"{_deciding(told, scale)}{cause.hint}") from None
+    found = resolved(made).traced
+    if scale not in told.scales:
+        for what in mismatches_of(found, found.ranks):
+            raise DataError(
+                f"{scale}: the formulas do not fit each other: {what}",
+                hint=f"add a trace of {scale}, which decides between formulas",
+            )
+    return found
 
 
-class _AmbiguousError(DataError):
-    """Formulas fit all traces and differ at a scale."""
+class _OpenError(DataError):
+    """Formulas fit all traces and differ at a scale, or are rounded there in an unknown way."""
 
 
 def _deciding(told: ScalableSpecification, scale: Scale) -> str:
@@ -101,11 +121,11 @@ def _deciding(told: ScalableSpecification, scale: Scale) -> str:
     for processes in range(min(traced), min(scale.processes, _MOST_TRIED)):
         if processes not in traced and told.order is not None:
             try:
-                _Expansion(told, scale_at(told, processes), None).settle()
+                _Expansion(told, scale_at(told, processes), None).settle(is_whole=True)
             except DataError as cause:
-                if isinstance(cause, _AmbiguousError):
-                    return f"add a trace of p = {processes}, in which they differ"
-    return f"add a trace of {scale}, in which they differ"
+                if isinstance(cause, _OpenError):
+                    return f"add a trace of p = {processes}, which decides"
+    return f"add a trace of {scale}, which decides"
 
 
 def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
@@ -154,7 +174,7 @@ class _Expansion:
             try:
                 self._known[id(node)] = self._know(node)
             except Unfit as cause:
-                raise self._refusal(line, node, str(cause)) from None
+                raise self._refusal(line, node, cause) from None
 
     def traced(self) -> Traced:
         """Return the operations of all ranks."""
@@ -204,7 +224,7 @@ class _Expansion:
 
         Raises
         ------
-        _AmbiguousError
+        _OpenError
             If several have, and the values differ.
         Unfit
             If none has.
@@ -216,15 +236,17 @@ class _Expansion:
                 found.append((one, of(one)))
             except Unfit as cause:
                 reasons.append(cause)
-        if not found:
+                if cause.is_open and found:
+                    raise self._ambiguous(node, str(found[0][0]), str(one)) from None
+        if not found or (reasons and reasons[0].is_open):
             raise reasons[0]
         for other, own in found[1:]:
             if (own != found[0][1]).any():
                 raise self._ambiguous(node, str(found[0][0]), str(other))
         return found[0][0]
 
-    def settle(self) -> None:
-        """Choose between numbers that fit all traces.
+    def settle(self, *, is_whole: bool = False) -> None:
+        """Choose between numbers that fit all traces; compute also those without others if whole.
 
         Raises
         ------
@@ -238,7 +260,10 @@ class _Expansion:
             peers: list[dict[str, Int64Array]] = [{} for _ in ranks]
             counts = [tuple(int(self._known[id(x)].rounds[r]) for x in around) for r in ranks]
             fields = self._fields(node)
-            most = max((k for k, x in enumerate(fields, 1) if node.numbers[x].others), default=0)
+            most = max(
+                (k for k, x in enumerate(fields, 1) if is_whole or node.numbers[x].others),
+                default=0,
+            )
             for field in fields[:most]:
                 where = list(zip(ranks, counts, peers, strict=True))
 
@@ -250,7 +275,7 @@ class _Expansion:
                         for rank, count, own in where:
                             own[field] = self._column(node, field, chosen, rank, count, own)
                 except Unfit as cause:
-                    raise self._refusal(self._lines[id(node)], node, str(cause)) from None
+                    raise self._refusal(self._lines[id(node)], node, cause) from None
 
     def _columns(self, step: Step, field: str, where: _Where, number: Number) -> Int64Array:
         parts = [self._column(step, field, number, *at) for at in where]
@@ -370,24 +395,24 @@ class _Expansion:
             try:
                 column = self._column(step, field, number, rank, counts, peers)
             except Unfit as cause:
-                raise self._refusal(self._lines[id(step)], step, str(cause)) from None
+                raise self._refusal(self._lines[id(step)], step, cause) from None
             if field in step.forms:
                 peers[field] = column
             rows[:, 1 + FIELDS.index(field)] = column
         return rows
 
     def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
-        return _AmbiguousError(
+        return _OpenError(
             f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): "
             f"{one} and {other} fit all traces, and differ here",
-            hint="add a trace in which they differ",
+            hint="",
         )
 
-    def _refusal(self, line: int, node: Node, reason: str) -> DataError:
-        return DataError(
-            f"{self._scale}: line {line} ({_name(self._told, node)}): {reason}",
-            hint="choose another number of processes or grid, add its trace, or give --element",
-        )
+    def _refusal(self, line: int, node: Node, cause: Unfit) -> DataError:
+        told = f"{self._scale}: line {line} ({_name(self._told, node)}): {cause}"
+        if cause.is_open:
+            return _OpenError(told, hint=", or give --element if it is a size")
+        return DataError(told, hint="choose another number of processes or grid, or add its trace")
 
 
 def _name(told: ScalableSpecification, node: Node) -> str:

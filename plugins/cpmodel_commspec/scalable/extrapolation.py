@@ -44,7 +44,7 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.wildcards import answering_text, resolved
+from cpmodel_commspec.simulation.wildcards import answering_text, resolved, suspected
 
 _ONCE = 1
 """Cost of a loop of one round around lines."""
@@ -178,13 +178,16 @@ class Extrapolated:
     times: Times | None
 
 
-def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
+def extrapolate(
+    traces: Sequence[Traced], element: int = 0, *, is_named: bool = False
+) -> Extrapolated:
     """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
     traces : three or more of one program, at different numbers of processes
     element : bytes of the elements to which sizes are rounded down; 0 = no size is rounded
+    is_named : whether the user knows that receives name their sources unless they are marked
 
     Raises
     ------
@@ -193,6 +196,8 @@ def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     UnexplainedError
         If lines have no formula: it names them.
     """
+    if not is_named:
+        _require_named(max(traces, key=lambda one: len(one.ranks)))
     sources = [_resolved(one) for one in traces]
     joint = join(sources)
     tables, statements = tabulated(joint)
@@ -225,6 +230,18 @@ def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     )
     _verify(told, joint)
     return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
+
+
+def _require_named(traced: Traced) -> None:
+    """Raise `DataError` if ranks seem to answer messages from any source, though none is marked."""
+    found = suspected(traced)
+    if found:
+        raise DataError(
+            f"{answering_text(found)}, and the traces do not tell whether its receives name their "
+            "sources or take the message that arrives first; then other runs have other orders",
+            hint="if they name their sources, add --named-sources; else no trace decides, and "
+            "cpmodel trace spec writes one number of processes",
+        )
 
 
 def _resolved(traced: Traced) -> Traced:

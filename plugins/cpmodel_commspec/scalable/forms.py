@@ -76,11 +76,14 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     wraps: tuple[bool, bool, bool] = (False, False, False)
 
     def peers(self, scale: Scale, ranks: Int64Array, numbers: Int64Array) -> Int64Array:
-        """Return the partners of ranks [n]; `numbers` [n] are those that a formula gives."""
-        if self.relation is Relation.GRID:
-            return _moved(scale, ranks, self.step)
-        if self.relation is Relation.LINE:
-            return _moved(Scale(scale.processes), ranks, self.step)
+        """Return the partners of ranks [n] by numbers [n] of a formula; -1 = no partner."""
+        if self.relation in {Relation.GRID, Relation.LINE}:
+            grid = Scale(scale.processes) if self.relation is Relation.LINE else scale
+            found = _moved(grid, ranks, self.step)
+            moved = grid.places(found) - grid.places(ranks)
+            ends = [k for k, wraps in enumerate(self.wraps) if not wraps]
+            is_over = (moved != np.array(self.step)[:, np.newaxis])[ends].any(axis=0)
+            return np.where(is_over, -1, found)
         return peers(self.relation, scale, ranks, numbers)
 
 

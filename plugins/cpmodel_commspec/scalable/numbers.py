@@ -145,7 +145,8 @@ def find(
         ]
         if found:
             # A block is simpler than a sum.
-            return _with_others((len(found[0].base.terms) > 1 and divided()) or found)
+            shares = divided() if len(found[0].base.terms) > 1 else []
+            return _with_others([*shares, *found])
     shares = divided()
     if shares:
         return _with_others(shares)

@@ -7,11 +7,11 @@ traces. Traces of powers of two make many functions alike. So sums with odd deno
 meaning, nor have differences of two functions in sizes.
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
-divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So such a
-size has no value, unless the user gives the bytes of an element: then it is rounded down to whole
-ones, and `Quantity.is_rounded` tells where. If a trace shows such a size, `blocks.py` has its
-formula. A quotient by several sizes never has a value there, because (64 / x) * (64 / y) and
-4096 / (x * y) are rounded differently.
+divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So a quotient
+has no value if it is no multiple of the bytes that divide all sizes in the traces, up to 16. If the
+user gives the bytes of an element, it is rounded down to whole ones, and `Quantity.is_rounded`
+tells where. If a trace shows such a size, `blocks.py` has its formula. A quotient by several sizes
+never has a value there, because (64 / x) * (64 / y) and 4096 / (x * y) are rounded differently.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
+from math import gcd
 
 import msgspec
 
@@ -67,7 +68,11 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Unfit(Exception):  # noqa: N818 (no error of the program)
-    """A formula has no value at a scale."""
+    """A formula has no value at a scale; `is_open` if the program can have one, by rounding."""
+
+    def __init__(self, reason: str, *, is_open: bool = False) -> None:
+        super().__init__(reason)
+        self.is_open = is_open
 
 
 class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,13 +81,15 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     terms : their sum; () for zero
-    unit : bytes of an element, to which a size is rounded down; 0 = it is not rounded
+    unit : bytes of an element; 1 for numbers that are no sizes
     dimensions : of the grid
+    rounds : whether the user gave the unit, so that sizes are rounded down to whole elements
     """
 
     terms: tuple[Term, ...]
-    unit: int = 0
+    unit: int = 1
     dimensions: int = 1
+    rounds: bool = False
 
     def exact(self, scale: Scale) -> Fraction:
         """Return the value before it is rounded.
@@ -96,7 +103,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for term in self.terms:
             value = term.basis.value(scale)
             if value is None:
-                raise Unfit(f"{_name(term.basis, self.dimensions)} {_OPEN}")
+                raise Unfit(f"{_name(term.basis, self.dimensions)} {_OPEN}", is_open=True)
             total += Fraction(term.numerator, term.denominator) * value
         return total
 
@@ -106,20 +113,27 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         Unfit
-            If it is no whole number.
+            If it is no whole number, or no whole number of elements.
         """
         exact = self.exact(scale)
-        if exact.denominator == 1:
+        if exact.denominator == 1 and (not self._divisors or exact % self.unit == 0):
             return int(exact)
         if self.is_rounding:
             return exact // self.unit * self.unit
-        raise Unfit(f"{self} {_OPEN}")
+        is_part = exact.denominator == 1
+        elements = f"is {exact} bytes, and sizes in the traces are multiples of {self.unit}"
+        raise Unfit(f"{self} {elements if is_part else _OPEN}", is_open=True)
+
+    @property
+    def _divisors(self) -> int:
+        """The most sizes of the grid that divide a term."""
+        below = (-sum(min(0, power) for power in term.basis.powers) for term in self.terms)
+        return max(below, default=0)
 
     @property
     def is_rounding(self) -> bool:
         """Whether this formula rounds a value down to whole elements."""
-        below = (-sum(min(0, power) for power in term.basis.powers) for term in self.terms)
-        return bool(self.unit) and max(below, default=0) <= 1
+        return self.rounds and self._divisors <= 1
 
     def is_rounded(self, scale: Scale) -> bool:
         """Tell whether the value was rounded down to whole elements."""
@@ -155,7 +169,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def whole(number: int, dimensions: int = 1) -> Quantity:
     """Return a constant."""
     one = Basis((0, 0, 0))
-    return Quantity((Term(number, 1, one),) if number else (), 0, dimensions)
+    return Quantity((Term(number, 1, one),) if number else (), 1, dimensions)
 
 
 def power(dimensions: int, *names: str) -> Quantity:
@@ -164,7 +178,7 @@ def power(dimensions: int, *names: str) -> Quantity:
     for name in names:
         for k in range(dimensions) if name == "p" else ["xyz".index(name)]:
             powers[k] += 1
-    return Quantity((Term(1, 1, Basis((powers[0], powers[1], powers[2]))),), 0, dimensions)
+    return Quantity((Term(1, 1, Basis((powers[0], powers[1], powers[2]))),), 1, dimensions)
 
 
 def fit(
@@ -177,7 +191,7 @@ def fit(
     ----------
     scales, values : of the traces, [n]
     dimensions : of the grid
-    is_size, unit : whether values are bytes, and of which elements they are rounded down
+    is_size, unit : whether values are bytes, and of elements of how many as the user says, or 0
     only_logs : whether the quantity is a number of rounds over powers of two
 
     Returns
@@ -185,21 +199,22 @@ def fit(
     several if formulas of the same number of terms fit; they can differ at other scales
     """
     points = dict(zip(scales, values, strict=True))
+    made = Quantity((), unit or (gcd(_LARGEST_ELEMENT, *values) if is_size else 1), dimensions,
+                    bool(unit))  # fmt: skip
     if len(set(values)) == 1:
         # A constant has no factor to learn, so that every trace but one is a test.
-        return [_quantity([(Fraction(values[0]), Basis((0, 0, 0)))], unit, dimensions)]
+        return [_with_terms(made, [(Fraction(values[0]), Basis((0, 0, 0)))])]
     bases = list(_bases([*points], dimensions, only_logs=only_logs))
     for cost in range(1, len(points)):
-        found = [*_fits(points, bases, cost, unit, dimensions, is_size=is_size)]
+        found = [*_fits(points, bases, cost, made, is_size=is_size)]
         if found:
             return found
     return []
 
 
 def _fits(
-    points: dict[Scale, int], bases: Sequence[Basis], cost: int, unit: int, dimensions: int, *,
-    is_size: bool,
-) -> Iterator[Quantity]:  # fmt: skip
+    points: dict[Scale, int], bases: Sequence[Basis], cost: int, made: Quantity, *, is_size: bool
+) -> Iterator[Quantity]:
     """Yield the sums of a cost: a term costs 1, and 2 if a size grows with a logarithm."""
     order = sorted(points, key=lambda scale: scale.processes)
     known = {basis: [basis.value(scale) for scale in order] for basis in bases}
@@ -222,8 +237,10 @@ def _fits(
                 _solved(rows[:k] + rows[k + 1 :], values[:k] + values[k + 1 :])
                 for k in range(len(rows))
             ):
-                yield _quantity(list(zip(factors, chosen, strict=True)), unit, dimensions)
+                yield _with_terms(made, list(zip(factors, chosen, strict=True)))
 
+
+_LARGEST_ELEMENT = 16
 
 _PLAIN = 8
 """Whole factors up to this size need no trace beyond those that determine them."""
@@ -290,9 +307,9 @@ def _bases(scales: Sequence[Scale], dimensions: int, *, only_logs: bool) -> Iter
             yield exact
 
 
-def _quantity(terms: Sequence[tuple[Fraction, Basis]], unit: int, dimensions: int) -> Quantity:
-    made = (Term(f.numerator, f.denominator, basis) for f, basis in terms if f)
-    return Quantity(tuple(made), unit, dimensions)
+def _with_terms(made: Quantity, terms: Sequence[tuple[Fraction, Basis]]) -> Quantity:
+    own = (Term(f.numerator, f.denominator, basis) for f, basis in terms if f)
+    return msgspec.structs.replace(made, terms=tuple(own))
 
 
 def _name(basis: Basis, dimensions: int) -> str:

@@ -67,7 +67,7 @@ class Formulas:
         above = self._sum(told.terms, below, powers, line)
         under = self._product(below, powers)
         self._functions.use("whole")
-        return f"whole({above}, {under}, {told.unit if told.is_rounding else 0}, {line})"
+        return f"whole({above}, {under}, {told.unit}, {int(told.is_rounding)}, {line})"
 
     def number(self, told: Number, line: int, features: Mapping[str, str] | None = None) -> str:
         """Return a number; `features` are formulas of features that have no variable."""
