@@ -45,8 +45,10 @@ class Kind(StrEnum):
     BELOW = "below"
     ABOVE = "above"
     LOWER_HALF = "lower half"
-    """2 c < n."""
+    """2 c + k < n."""
     UPPER_HALF = "upper half"
+    MIDDLE = "middle"
+    """c == (n + k) / 2."""
 
 
 class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -90,8 +92,9 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             Kind.IS_NOT: c != k,
             Kind.LAST: c == last,
             Kind.NOT_LAST: c != last,
-            Kind.LOWER_HALF: 2 * c < n,
+            Kind.LOWER_HALF: 2 * c + k < n,
             Kind.UPPER_HALF: 2 * c >= n,
+            Kind.MIDDLE: c == (n + k) // 2,
         }
         return np.asarray(single[self.kind], np.bool_)
 
@@ -114,8 +117,9 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             Kind.OTHER: f"{c} != {names.get(self.other, '')}",
             Kind.BELOW: f"{c} < {names.get(self.other, '')}",
             Kind.ABOVE: f"{c} > {names.get(self.other, '')}",
-            Kind.LOWER_HALF: f"2 * {c} < {n}",
+            Kind.LOWER_HALF: f"2 * {c}{f' + {self.k}' * (self.k > 0)} < {n}",
             Kind.UPPER_HALF: f"2 * {c} >= {n}",
+            Kind.MIDDLE: f"{c} == {f'({n} + 1)' if self.k else n} / 2",
         }[self.kind]
 
 
@@ -277,8 +281,12 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
         for m in (2, 3, 4):
             for k in range(m):
                 yield 3.0 + m, Atom(Kind.REST, place, k, m)
-        yield 4.0, Atom(Kind.LOWER_HALF, place)
-        yield 4.0, Atom(Kind.UPPER_HALF, place)
+        for kind in (Kind.LOWER_HALF, Kind.UPPER_HALF, Kind.MIDDLE):
+            yield 4.0, Atom(kind, place)
+        yield 4.0, Atom(Kind.MIDDLE, place, 1)
+    if any(form.relation is Relation.CHILD for form in forms):
+        for k in (1, 2):
+            yield 0.5, Atom(Kind.LOWER_HALF, RANK, k)
     pairs = [*combinations(axes, 2)]
     if any(form.relation is Relation.TRANSPOSED for form in forms):
         pairs.append((PEER, RANK))

@@ -53,12 +53,25 @@ class Relation(StrEnum):
     MIRRORED = "mirrored"
     """The rank that is as far from the last as this one is from the first."""
 
+    PARENT = "parent"
+    """The parent in a binary tree: (rank - 1) / 2."""
+
+    CHILD = "child"
+    """The child of a number in a binary tree: 2 rank + 1 or 2 rank + 2."""
+
+    AHEAD_X = "ahead in x"
+    """The rank that is a number of places further on along x; the ends meet."""
+
+    AHEAD_Y = "ahead in y"
+    AHEAD_Z = "ahead in z"
+
     ANY = "any"
     """Any rank that sends."""
 
 
 POWERS = frozenset({Relation.XOR_POWER, Relation.AHEAD_POWER, Relation.BEHIND_POWER})
-VALUED = frozenset({Relation.RANK, Relation.LAST, Relation.AHEAD, Relation.XOR, *POWERS})
+ALONG = (Relation.AHEAD_X, Relation.AHEAD_Y, Relation.AHEAD_Z)
+VALUED = frozenset({Relation.RANK, Relation.LAST, Relation.AHEAD, Relation.XOR, *ALONG, *POWERS})
 """Relations with a number that a formula can give."""
 
 
@@ -100,12 +113,18 @@ def peers(relation: Relation, scale: Scale, ranks: Int64Array, numbers: Int64Arr
         return np.where(far | (found >= p), -1, found)
     if relation is Relation.TRANSPOSED:
         return transposed(scale, ranks)
+    if relation in ALONG:
+        places, k = scale.places(ranks), ALONG.index(relation)
+        places[k] = (places[k] + numbers) % scale.sizes[k]
+        return scale.ranks(places)
     found = {
         Relation.RANK: numbers + 0 * ranks,
         Relation.LAST: p - 1 - numbers + 0 * ranks,
         Relation.AHEAD: (ranks + numbers) % p,
         Relation.XOR: ranks ^ numbers,
         Relation.MIRRORED: p - 1 - ranks,
+        Relation.PARENT: (ranks - 1) // 2,
+        Relation.CHILD: 2 * ranks + numbers,
         Relation.ANY: 0 * ranks,
     }[relation]
     return np.where((found < 0) | (found >= p), -1, found)
@@ -124,6 +143,13 @@ def numbers(
     }
     if relation in simple:
         return simple[relation]
+    if relation in ALONG:
+        moved = scale.places(partners) - scale.places(ranks)
+        k = ALONG.index(relation)
+        return None if np.delete(moved, k, axis=0).any() else moved[k] % scale.sizes[k]
+    if relation is Relation.CHILD:
+        which = partners - 2 * ranks
+        return which if np.isin(which, (1, 2)).all() else None
     if relation in POWERS:
         ahead = {
             Relation.XOR_POWER: ranks ^ partners,
@@ -199,5 +225,8 @@ def form_text(form: Form, number: str, dimensions: int) -> str:
         Relation.BEHIND_POWER: f"(rank - (1 << {group})) % p",
         Relation.TRANSPOSED: "the transposed place",
         Relation.MIRRORED: "p - 1 - rank",
+        Relation.PARENT: "(rank - 1) / 2",
+        Relation.CHILD: f"2 * rank + {group}",
+        **{one: f"the place {number} further on along {x}" for one, x in zip(ALONG, AXES)},
         Relation.ANY: "any source",
     }[form.relation]

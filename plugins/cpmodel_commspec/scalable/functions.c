@@ -47,6 +47,19 @@ static long logarithm(long n, int rounding, int line)
         refuse(line, POWER);
     return k + (rounding > 0);
 }
+//// root: reasons
+/* The square root, rounded up or down if `rounding` is above or below 0. */
+static long root(long n, int rounding, int line)
+{
+    long k = 0;
+    while ((k + 1) * (k + 1) <= n)
+        k++;
+    if (k * k == n)
+        return k;
+    if (!rounding)
+        refuse(line, WHOLE);
+    return k + (rounding > 0);
+}
 //// same: reasons
 static void same(long one, long other, int line)
 {

@@ -1,7 +1,7 @@
 """Formulas of the number of processes and the grid, exact for all traces.
 
 A formula is a sum of few terms. Each term is a rational number times one of {1, x, y, z, xy, p,
-p^2, 1/x, 1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p}, or times their kin in three dimensions. Each
+p^2, 1/x, 1/y, 1/p, 1/p^2, 1/(p x), 1/(p y), log2 p, sqrt p}, or their kin in three dimensions. Each
 trace is left out in turn: the others have to give the same factors, and these are exact for all
 traces. Traces of powers of two make many functions alike. So sums with odd denominators have no
 meaning, nor have differences of two functions in sizes.
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import gcd
+from math import gcd, isqrt
 
 import msgspec
 
@@ -29,29 +29,35 @@ _OPEN = "is no whole number, and no trace tells how it is rounded"
 """Why a formula has no value at some numbers of processes."""
 
 
+LOG2, ROOT = "log2", "sqrt"
+
+
 class Basis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A product of powers of x, y and z, or the logarithm of one.
+    """A product of powers of x, y and z, or a function of one.
 
     Attributes
     ----------
-    rounding : 1 and -1 for logarithms that are rounded up and down
+    function : `LOG2`, `ROOT` or none
+    rounding : 1 and -1 for functions that are rounded up and down
     """
 
     powers: tuple[int, int, int]
-    is_log: bool = False
+    function: str = ""
     rounding: int = 0
 
     def value(self, scale: Scale) -> Fraction | None:
-        """Return the value, None where a logarithm is not whole."""
+        """Return the value, None where a function is not whole."""
         found = Fraction(1)
         for size, power in zip(scale.sizes, self.powers, strict=True):
             found *= Fraction(size) ** power
-        if not self.is_log:
+        if not self.function:
             return found
-        bits = found.numerator.bit_length() - 1
-        if found != 1 << bits and not self.rounding:
+        is_log, n = self.function == LOG2, found.numerator
+        low = n.bit_length() - 1 if is_log else isqrt(n)
+        is_whole = n == (1 << low if is_log else low * low)
+        if not is_whole and not self.rounding:
             return None
-        return Fraction(bits + (self.rounding > 0 and found != 1 << bits))
+        return Fraction(low + (self.rounding > 0 and not is_whole))
 
     @property
     def is_constant(self) -> bool:
@@ -116,7 +122,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             If it is no whole number, or no whole number of elements.
         """
         exact = self.exact(scale)
-        if exact.denominator == 1 and (not self._divisors or exact % self.unit == 0):
+        if exact.denominator == 1 and (not self.divisors or exact % self.unit == 0):
             return int(exact)
         if self.is_rounding:
             return exact // self.unit * self.unit
@@ -125,7 +131,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise Unfit(f"{self} {elements if is_part else _OPEN}", is_open=True)
 
     @property
-    def _divisors(self) -> int:
+    def divisors(self) -> int:
         """The most sizes of the grid that divide a term."""
         below = (-sum(min(0, power) for power in term.basis.powers) for term in self.terms)
         return max(below, default=0)
@@ -133,7 +139,7 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_rounding(self) -> bool:
         """Whether this formula rounds a value down to whole elements."""
-        return self.rounds and self._divisors <= 1
+        return self.rounds and self.divisors <= 1
 
     def is_rounded(self, scale: Scale) -> bool:
         """Tell whether the value was rounded down to whole elements."""
@@ -208,7 +214,8 @@ def fit(
     for cost in range(1, len(points)):
         found = [*_fits(points, bases, cost, made, is_size=is_size)]
         if found:
-            return found
+            # Programs count rounds and ranks without quotients where they can.
+            return [x for x in found if not (is_size or x.divisors)] or found
     return []
 
 
@@ -220,9 +227,10 @@ def _fits(
     known = {basis: [basis.value(scale) for scale in order] for basis in bases}
     for n in range(1, cost + 1):
         for chosen in combinations(bases, n):
-            if sum(1 + (basis.is_log and is_size) for basis in chosen) != cost:
+            if sum(1 + (basis.function == LOG2 and is_size) for basis in chosen) != cost:
                 continue
-            if any(x.is_log for x in chosen) and not all(x.is_log or x.is_constant for x in chosen):
+            kinds = {x.function for x in chosen if not x.is_constant}
+            if len(kinds) > 1:
                 # Programs do not add logarithms to other quantities.
                 continue
             columns = [known[basis] for basis in chosen]
@@ -241,6 +249,9 @@ def _fits(
 
 
 _LARGEST_ELEMENT = 16
+
+_FEWEST_OF_ROOTS = 4
+"""Traces from which roots are sought: three of powers of two do not tell them from logarithms."""
 
 _PLAIN = 8
 """Whole factors up to this size need no trace beyond those that determine them."""
@@ -298,11 +309,14 @@ def _bases(scales: Sequence[Scale], dimensions: int, *, only_logs: bool) -> Iter
         yield Basis((-2 * a, -2 * b, -2 * c))
         for j, k, m in units if dimensions > 1 else ():
             yield Basis((-a - j, -b - k, -c - m))
-    for one in reversed(powers) if only_logs else (everything,):
-        exact = Basis(one, is_log=True)
+    named = [(LOG2, one) for one in (reversed(powers) if only_logs else (everything,))]
+    if len(scales) >= _FEWEST_OF_ROOTS and not only_logs:
+        named.append((ROOT, everything))
+    for function, one in named:
+        exact = Basis(one, function)
         if any(exact.value(scale) is None for scale in scales):
-            yield Basis(one, is_log=True, rounding=1)
-            yield Basis(one, is_log=True, rounding=-1)
+            yield Basis(one, function, rounding=1)
+            yield Basis(one, function, rounding=-1)
         else:
             yield exact
 
@@ -319,10 +333,10 @@ def _name(basis: Basis, dimensions: int) -> str:
     sizes = ["p"] * common
     sizes += [x for x, power in zip("xyz", powers, strict=False) for _ in range(power - common)]
     name = sizes[0] if len(sizes) == 1 else f"({' * '.join(sizes)})"
-    if not basis.is_log:
+    if not basis.function:
         return name
-    function = {0: "log2", 1: "ceil(log2", -1: "floor(log2"}[basis.rounding]
-    return f"{function}({name.strip('()')})" + ")" * bool(basis.rounding)
+    rounding = {0: "", 1: "ceil(", -1: "floor("}[basis.rounding]
+    return f"{rounding}{basis.function}({name.strip('()')})" + ")" * bool(basis.rounding)
 
 
 def _term(term: Term, dimensions: int) -> str:

@@ -26,9 +26,9 @@ from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.blocks import Block, Rule
 from cpmodel_commspec.scalable.conditions import Condition
-from cpmodel_commspec.scalable.forms import Form, Relation
+from cpmodel_commspec.scalable.forms import ALONG, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number, grouped_text
-from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
+from cpmodel_commspec.scalable.quantities import LOG2, Basis, Quantity, Term
 from cpmodel_commspec.scalable.scales import AXES, CALLS, PEER, RANK, Order, Scale, even
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
@@ -123,6 +123,10 @@ class Formulas:
             self._functions.use("transposed")
             return "transposed()"
         group = grouped_text(number)
+        if relation in ALONG:
+            self._functions.use("rank_at")
+            places = (f"i{x} + {group}" * (x == AXES[ALONG.index(relation)]) or f"i{x}" for x in AXES)
+            return f"rank_at({', '.join(places)})"
         if relation in {Relation.AHEAD, Relation.AHEAD_POWER, Relation.BEHIND_POWER}:
             self._functions.use("turn")
             text = {
@@ -137,6 +141,8 @@ class Formulas:
             Relation.XOR: f"rank ^ {group}",
             Relation.XOR_POWER: f"rank ^ (1L << {group})",
             Relation.MIRRORED: "p - 1 - rank",
+            Relation.PARENT: "(rank - 1) / 2",
+            Relation.CHILD: f"2 * rank + {group}",
         }[relation]
         self._functions.use("within")
         return f"within({text}, {line})"
@@ -148,8 +154,8 @@ class Formulas:
         text = ""
         for term in terms:
             factor = term.numerator * (below // term.denominator)
-            if term.basis.is_log:
-                parts = [self._logarithm(term.basis, line), *_powers(powers, self._dimensions)]
+            if term.basis.function:
+                parts = [self._rounded(term.basis, line), *_powers(powers, self._dimensions)]
                 product = _times(factor, " * ".join(parts))
             else:
                 raised = [a + b for a, b in zip(term.basis.powers, powers, strict=True)]
@@ -163,9 +169,10 @@ class Formulas:
             )
         return text or "0"
 
-    def _logarithm(self, basis: Basis, line: int) -> str:
-        self._functions.use("logarithm")
-        return f"logarithm({self._product(1, basis.powers)}, {basis.rounding}, {line})"
+    def _rounded(self, basis: Basis, line: int) -> str:
+        name = "logarithm" if basis.function == LOG2 else "root"
+        self._functions.use(name)
+        return f"{name}({self._product(1, basis.powers)}, {basis.rounding}, {line})"
 
     def _product(self, factor: int, powers: tuple[int, int, int]) -> str:
         names = _powers(powers, self._dimensions)
@@ -397,7 +404,7 @@ class _Writer:
         for number in numbers:
             for quantity in number.quantities():
                 text = self._formulas.quantity(quantity, line)
-                if "logarithm(" in text or ("whole(" in text and not quantity.is_rounding):
+                if "logarithm(" in text or "root(" in text or ("whole(" in text and not quantity.is_rounding):
                     yield f"(void)({text});"
             # Rounds of loops and partners are not known here, and their first ones stand for them.
             first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
