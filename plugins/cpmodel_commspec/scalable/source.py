@@ -82,6 +82,12 @@ class Formulas:
             else:
                 text += f" + {grouped_text(self.quantity(factor, line))} * {feature}"
         text = text.removeprefix("0 + ") if told.factors else text
+        if told.shift is not None:
+            times = f"(1L << {self.feature(told.shift[0], features or {})})"
+            if told.shift[1] > 0:
+                return f"{grouped_text(text)} * {times}"
+            self._functions.use("whole")
+            return f"whole({text}, {times}, {told.base.unit}, 0, {line})"
         if told.modulus is None:
             return text
         self._functions.use("turn")
@@ -90,7 +96,10 @@ class Formulas:
     def _block(self, told: Block, line: int, features: Mapping[str, str]) -> str:
         if told.rule is Rule.UP:
             self._functions.use("block_up")
-        place = self.feature(told.place, features) if told.place else ""
+        place = told.turned(self.feature(told.place, features)) if told.place else ""
+        if told.turn is not None:
+            self._functions.use("turn")
+            place = f"turn({place}, p)"
         return told.text(grouped_text(self.quantity(told.unit, line)), place)
 
     def feature(self, name: str, features: Mapping[str, str]) -> str:
@@ -440,7 +449,9 @@ class _Writer:
                 size = " * ".join(number.block.axes)
                 last = {**last, number.block.place: f"{size} - 1"}
                 if number.block.rule is not Rule.LAST:
-                    block = msgspec.structs.replace(number.block, rule=Rule.CEILING, place="")
+                    block = msgspec.structs.replace(
+                        number.block, rule=Rule.CEILING, place="", turn=None
+                    )
                     number = msgspec.structs.replace(number, block=block)
             for told in {str(x): x for x in (number, _least(number))}.values():
                 text = self._formulas.number(told, line, last)
