@@ -31,7 +31,7 @@ from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
 from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
-from cpmodel_commspec.scalable.expansion import expanded
+from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.quantities import Quantity, fit
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import (
@@ -45,6 +45,9 @@ from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
 from cpmodel_commspec.simulation.wildcards import answering_text, resolved, suspected
+
+_FEWEST_OF_TESTS = 4
+"""Traces of which the largest tests the formulas of the others."""
 
 _ONCE = 1
 """Cost of a loop of one round around lines."""
@@ -198,8 +201,32 @@ def extrapolate(
     """
     if not is_named:
         _require_named(max(traces, key=lambda one: len(one.ranks)))
-    sources = [_resolved(one) for one in traces]
-    joint = join(sources)
+    joint = join([_resolved(one) for one in traces])
+    found = _extrapolated(joint, element)
+    if len(traces) >= _FEWEST_OF_TESTS:
+        _hold_out(joint, element)
+    return found
+
+
+def _hold_out(joint: Joint, element: int) -> None:
+    """Raise `DataError` if smaller traces give another program than the largest one."""
+    largest = joint.traces[-1]
+    try:
+        told = _extrapolated(join(joint.traces[:-1]), element).told
+        there = expanded(told, scale_at(told, len(largest.ranks)))
+    except DataError:
+        # They need the largest trace, and say so.
+        return
+    for what in differences(there, largest):
+        raise DataError(
+            f"the smaller traces give another program of p = {len(largest.ranks)} ({what}), so "
+            "that their formulas are not those of the program",
+            hint=_HINT,
+        )
+
+
+def _extrapolated(joint: Joint, element: int) -> Extrapolated:
+    """Return a specification that is exact for all traces."""
     tables, statements = tabulated(joint)
     chooser = Chooser(joint, tables, statements)
     choice = chooser.choice()
