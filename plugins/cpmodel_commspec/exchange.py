@@ -127,7 +127,8 @@ def _check(told: Specification) -> None:
             _require(_is_time(node.calling / calls), "an impossible time of calls")
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
     _check_computation(told.ending, tuple(known), ())
-    _require(_is_time(told.seconds), "an impossible run time")
+    _require(_is_time(told.seconds) and _is_time(told.run_time), "an impossible run time")
+    _require(min(told.band, told.run_time_band) >= 0, "an impossible band")
 
 
 def _members(loop: Loop, known: dict[int, frozenset[int]]) -> Callable[[int], bool]:

@@ -90,7 +90,8 @@ def extrapolate(
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
-    from cpmodel_commspec.scalable.hold_out import hold_out, run_time_text
+    from cpmodel_commspec.scalable.hold_out import hold_out, with_run_time
+    from cpmodel_commspec.scalable.scales import other_grids
     from cpmodel_commspec.scalable.text import bands_text, growing, summary
 
     console: Console = ctx.obj
@@ -118,10 +119,12 @@ def extrapolate(
         assert there is not None
         assert generator is not None
         held = hold_out(extrapolated, read)
-        there = structs.replace(there, band=held.band(scale) if held else 0.0)
+        there, run_time = with_run_time(there, held, scale)
         write(console, there, generator, output, times, force=force)
-        run_time = run_time_text(there, held, scale)
-        for line in (*roundings(told, scale), *bands_text(extrapolated, scale), *run_time):
+        order = None if sizes else told.order
+        grids = other_grids(told.scales, told.dimensions, order, scale) if order else []
+        about = (*grids, *roundings(told, scale), *bands_text(extrapolated, scale), *run_time)
+        for line in about:
             console.note(line)
         findings += growing(extrapolated, scale)
     if output is not None or form is None:

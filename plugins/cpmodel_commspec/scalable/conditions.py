@@ -269,21 +269,8 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
     natural = set(_existing(forms, dimensions))
     axes = PLACES[1 : dimensions + 1] if dimensions > 1 else ()
     for place in (*axes, RANK):
-        for k in range(_NEAR):
-            ends = [Atom(Kind.LEAST, place, k + 1), Atom(Kind.BEFORE, place, k + 1)]
-            ends += [
-                Atom(kind, place, k) for kind in (Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST)
-            ]
-            if k:
-                ends += [Atom(Kind.MOST, place, k), Atom(Kind.AFTER, place, k)]
-            for atom in ends:
-                yield (0.5 if atom in natural else 1.0 + k), atom
-        for m in (2, 3, 4):
-            for k in range(m):
-                yield 3.0 + m, Atom(Kind.REST, place, k, m)
-        for kind in (Kind.LOWER_HALF, Kind.UPPER_HALF, Kind.MIDDLE):
-            yield 4.0, Atom(kind, place)
-        yield 4.0, Atom(Kind.MIDDLE, place, 1)
+        for cost, atom in _of_place(place):
+            yield (0.5 if atom in natural else cost), atom
     if any(form.relation is Relation.CHILD for form in forms):
         for k in (1, 2):
             yield 0.5, Atom(Kind.LOWER_HALF, RANK, k)
@@ -294,3 +281,18 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
         cost = 1.0 if one == PEER else 3.0
         for kind in (Kind.SAME, Kind.OTHER, Kind.BELOW, Kind.ABOVE):
             yield cost, Atom(kind, one, other=other)
+
+
+_TO_ENDS = (Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST)
+
+
+def _of_place(place: str) -> Iterator[tuple[float, Atom]]:
+    """Yield atoms about one place with their costs."""
+    for k in range(_NEAR):
+        ends = [Atom(Kind.LEAST, place, k + 1), Atom(Kind.BEFORE, place, k + 1)]
+        ends += [Atom(kind, place, k) for kind in _TO_ENDS]
+        ends += [Atom(kind, place, k) for kind in (Kind.MOST, Kind.AFTER) if k]
+        yield from ((1.0 + k, atom) for atom in ends)
+    yield from ((3.0 + m, Atom(Kind.REST, place, k, m)) for m in (2, 3, 4) for k in range(m))
+    halves = [Atom(kind, place) for kind in (Kind.LOWER_HALF, Kind.UPPER_HALF, Kind.MIDDLE)]
+    yield from ((4.0, atom) for atom in (*halves, Atom(Kind.MIDDLE, place, 1)))

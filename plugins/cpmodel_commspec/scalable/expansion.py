@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,8 +20,8 @@ from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number
-from cpmodel_commspec.scalable.quantities import Unfit
-from cpmodel_commspec.scalable.scales import PEER, Scale, even, features, other_grids
+from cpmodel_commspec.scalable.quantities import Quantity, Unfit
+from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
 from cpmodel_commspec.scalable.specification import (
     Loop,
     Node,
@@ -70,19 +71,7 @@ def scale_at(told: ScalableSpecification, processes: int, sizes: Sequence[int] =
             f"the grids of the traces follow no rule ({grids})",
             hint="give the grid: --grid " + ",".join("XYZ"[: told.dimensions]),
         )
-    grid = even(processes, told.dimensions, told.order)
-    others = other_grids(told.scales, told.dimensions, told.order, grid)
-    if others:
-        raise DataError(
-            f"MPI libraries choose different grids: {grid}, {', '.join(others)}",
-            hint=f"give that of the program, such as --grid {_sizes(grid, told.dimensions)}, or "
-            f"add a trace of p = {processes}, which decides",
-        )
-    return grid
-
-
-def _sizes(grid: Scale, dimensions: int) -> str:
-    return ",".join(map(str, grid.sizes[:dimensions]))
+    return even(processes, told.dimensions, told.order)
 
 
 def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = None) -> Traced:
@@ -134,13 +123,30 @@ def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
     for line, (node, _) in enumerate(walk(told.body), 1):
         if isinstance(node, Step):
             for field, number in node.numbers.items():
-                if number.base.is_rounded(scale):
+                base = number.base
+                if base.is_part(scale) and not base.is_rounding:
+                    found.append(
+                        f"line {line} ({_name(told, node)}): {base} is {base.value(scale)} bytes, "
+                        f"but if the program divides elements of {base.unit} bytes, as its sizes "
+                        f"in the traces permit, {_first(told, base, scale)}"
+                    )
+                if base.is_rounded(scale):
                     exact, size = float(number.base.exact(scale)), number.base.value(scale)
                     found.append(
                         f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down "
                         f"to {size}, which is whole elements of {number.base.unit} bytes"
                     )
     return found
+
+
+def _first(told: ScalableSpecification, base: Quantity, scale: Scale) -> str:
+    """Return the least number of processes at which a trace shows how a size is divided."""
+    traced = {one.processes for one in told.scales}
+    for processes in range(min(traced), scale.processes):
+        with suppress(DataError, Unfit):
+            if processes not in traced and base.is_part(scale_at(told, processes)):
+                return f"a trace of p = {processes} decides"
+    return f"a trace of {scale} decides"
 
 
 @dataclass
@@ -166,6 +172,7 @@ class _Expansion:
         p, *traced = (one.processes for one in (scale, *told.scales))
         self._classes: dict[int, Int64Array] = {}
         self._ranks = np.arange(scale.processes)
+        self._has_elements = told.has_elements
         self._is_cut = bool(p & (p - 1)) and not any(x & (x - 1) for x in traced)
         self._known: dict[int, _Known] = {}
         self._chosen: dict[tuple[int, str], Number] = {}
@@ -308,6 +315,9 @@ class _Expansion:
             in_tree = any(form.relation in POWERS for form in step.forms.values())
             if field in {"bytes", "received"} and in_tree and self._is_cut:
                 raise Unfit("sizes in a tree of another number than a power of two are in no trace")
+        base = number.base
+        if self._has_elements and base.is_part(self._scale) and not base.is_rounding:
+            raise Unfit(f"{base} is no whole number of elements of {base.unit} bytes", is_open=True)
         column = number.values(self._scale, of, n)
         if field in step.forms:
             column = step.forms[field].peers(self._scale, ranks, column)

@@ -31,7 +31,7 @@ from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
 from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
-from cpmodel_commspec.scalable.expansion import expanded, scale_at
+from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
 from cpmodel_commspec.scalable.quantities import Quantity, fit
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import (
@@ -213,9 +213,12 @@ def _hold_out(joint: Joint, element: int) -> None:
     largest = joint.traces[-1]
     try:
         told = _extrapolated(join(joint.traces[:-1]), element).told
-        there = expanded(told, scale_at(told, len(largest.ranks)))
+        scale = scale_at(told, len(largest.ranks))
+        there = expanded(told, scale)
     except DataError:
         # They need the largest trace, and say so.
+        return
+    if roundings(told, scale):
         return
     for what in differences(there, largest):
         raise DataError(

@@ -227,6 +227,6 @@ def form_text(form: Form, number: str, dimensions: int) -> str:
         Relation.MIRRORED: "p - 1 - rank",
         Relation.PARENT: "(rank - 1) / 2",
         Relation.CHILD: f"2 * rank + {group}",
-        **{one: f"the place {number} further on along {x}" for one, x in zip(ALONG, AXES)},
+        **{x: f"the place {number} further on along {AXES[k]}" for k, x in enumerate(ALONG)},
         Relation.ANY: "any source",
     }[form.relation]

@@ -174,7 +174,11 @@ def find(
 
 
 def _shifted(
-    samples: Sequence[Sample], names: Sequence[str], loops: Sequence[str], dimensions: int, unit: int
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    loops: Sequence[str],
+    dimensions: int,
+    unit: int,
 ) -> list[Number]:
     """Return the sizes that are doubled or halved in each round of a loop."""
     found = []

@@ -7,11 +7,12 @@ traces. Traces of powers of two make many functions alike. So sums with odd deno
 meaning, nor have differences of two functions in sizes.
 
 Formulas of sizes can lack a whole value at some number of processes, as 4096 / x at x = 3. Programs
-divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So a quotient
-has no value if it is no multiple of the bytes that divide all sizes in the traces, up to 16. If the
-user gives the bytes of an element, it is rounded down to whole ones, and `Quantity.is_rounded`
-tells where. If a trace shows such a size, `blocks.py` has its formula. A quotient by several sizes
-never has a value there, because (64 / x) * (64 / y) and 4096 / (x * y) are rounded differently.
+divide elements of 1, 4, 8 or 16 bytes, and round down or up, or give some ranks more. So such a
+size has no value, unless the user gives the bytes of an element: then it is rounded down to whole
+ones, and `Quantity.is_rounded` tells where. If a trace shows such a size, `blocks.py` has its
+formula. Whole sizes can have parts of elements, too, which `Quantity.is_part` tells. A quotient by
+several sizes never has a value there, because (64 / x) * (64 / y) and 4096 / (x * y) are rounded
+differently.
 """
 
 from __future__ import annotations
@@ -119,16 +120,18 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         Unfit
-            If it is no whole number, or no whole number of elements.
+            If it is no whole number.
         """
         exact = self.exact(scale)
-        if exact.denominator == 1 and (not self.divisors or exact % self.unit == 0):
-            return int(exact)
-        if self.is_rounding:
+        if self.is_rounding and (exact.denominator > 1 or self.is_part(scale)):
             return exact // self.unit * self.unit
-        is_part = exact.denominator == 1
-        elements = f"is {exact} bytes, and sizes in the traces are multiples of {self.unit}"
-        raise Unfit(f"{self} {elements if is_part else _OPEN}", is_open=True)
+        if exact.denominator == 1:
+            return int(exact)
+        raise Unfit(f"{self} {_OPEN}", is_open=True)
+
+    def is_part(self, scale: Scale) -> bool:
+        """Tell whether a quotient is not a multiple of the bytes that divide all traced sizes."""
+        return bool(self.divisors and self.exact(scale) % self.unit)
 
     @property
     def divisors(self) -> int:
@@ -250,9 +253,6 @@ def _fits(
 
 _LARGEST_ELEMENT = 16
 
-_FEWEST_OF_ROOTS = 4
-"""Traces from which roots are sought: three of powers of two do not tell them from logarithms."""
-
 _PLAIN = 8
 """Whole factors up to this size need no trace beyond those that determine them."""
 
@@ -310,7 +310,7 @@ def _bases(scales: Sequence[Scale], dimensions: int, *, only_logs: bool) -> Iter
         for j, k, m in units if dimensions > 1 else ():
             yield Basis((-a - j, -b - k, -c - m))
     named = [(LOG2, one) for one in (reversed(powers) if only_logs else (everything,))]
-    if len(scales) >= _FEWEST_OF_ROOTS and not only_logs:
+    if not only_logs:
         named.append((ROOT, everything))
     for function, one in named:
         exact = Basis(one, function)

@@ -107,13 +107,16 @@ def _greedy(processes: int, dimensions: int, order: Order, *, has_squares: bool)
 
 
 def other_grids(scales: Sequence[Scale], dimensions: int, order: Order, grid: Scale) -> list[str]:
-    """Return other grids than the most even one, of MPI libraries that have those of the traces."""
+    """Return grids of MPI libraries that differ here and not at the traces, in words."""
     found = []
     for has_squares, library in ((False, "Open MPI"), (True, "SimGrid and old Open MPI")):
         rule = partial(_greedy, dimensions=dimensions, order=order, has_squares=has_squares)
         other = rule(grid.processes)
         if other != grid and all(rule(one.processes) == one for one in scales):
-            found.append(f"{other} in {library}")
+            found.append(
+                f"{grid} is the most even grid, and {library} may choose {other}: a trace decides, "
+                "and --grid gives another"
+            )
     return found
 
 

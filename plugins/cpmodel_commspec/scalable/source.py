@@ -53,8 +53,9 @@ NAMES = {
 class Formulas:
     """Writer of formulas; `functions` notes the functions that they call."""
 
-    def __init__(self, functions: Functions, dimensions: int) -> None:
-        self._functions, self._dimensions = functions, dimensions
+    def __init__(self, functions: Functions, told: ScalableSpecification) -> None:
+        self._functions, self._dimensions = functions, told.dimensions
+        self._has_elements = told.has_elements
 
     def quantity(self, told: Quantity, line: int) -> str:
         """Return a formula of the number of processes and the grid."""
@@ -67,7 +68,8 @@ class Formulas:
         above = self._sum(told.terms, below, powers, line)
         under = self._product(below, powers)
         self._functions.use("whole")
-        return f"whole({above}, {under}, {told.unit}, {int(told.is_rounding)}, {line})"
+        unit = told.unit if told.is_rounding or self._has_elements else 1
+        return f"whole({above}, {under}, {unit}, {int(told.is_rounding)}, {line})"
 
     def number(self, told: Number, line: int, features: Mapping[str, str] | None = None) -> str:
         """Return a number; `features` are formulas of features that have no variable."""
@@ -118,32 +120,29 @@ class Formulas:
     def partner(self, form: Form, number: str, line: int) -> str:
         """Return the rank of a partner."""
         relation = form.relation
-        if relation is Relation.GRID and self._dimensions > 1:
+        group = grouped_text(number)
+        if relation in ALONG or (relation is Relation.GRID and self._dimensions > 1):
             self._functions.use("rank_at")
-            places = [_moved(f"i{axis}", step) for axis, step in zip(AXES, form.step, strict=True)]
+            places = [
+                f"i{axis} + {group}" if one is relation else _moved(f"i{axis}", step)
+                for axis, one, step in zip(AXES, ALONG, form.step, strict=True)
+            ]
             return f"rank_at({', '.join(places)})"
-        if relation in {Relation.GRID, Relation.LINE}:
-            text = _moved(RANK, form.step[0])
-            if form.wraps[0]:
-                self._functions.use("turn")
-                return f"(int)turn({text}, p)"
-            return text
+        if relation in {Relation.GRID, Relation.LINE} and not form.wraps[0]:
+            return _moved(RANK, form.step[0])
         if relation is Relation.TRANSPOSED:
             self._functions.use("transposed")
             return "transposed()"
-        group = grouped_text(number)
-        if relation in ALONG:
-            self._functions.use("rank_at")
-            places = (f"i{x} + {group}" * (x == AXES[ALONG.index(relation)]) or f"i{x}" for x in AXES)
-            return f"rank_at({', '.join(places)})"
-        if relation in {Relation.AHEAD, Relation.AHEAD_POWER, Relation.BEHIND_POWER}:
+        around = {
+            Relation.GRID: _moved(RANK, form.step[0]),
+            Relation.LINE: _moved(RANK, form.step[0]),
+            Relation.AHEAD: f"rank + {group}",
+            Relation.AHEAD_POWER: f"rank + (1L << {group})",
+            Relation.BEHIND_POWER: f"rank - (1L << {group})",
+        }
+        if relation in around:
             self._functions.use("turn")
-            text = {
-                Relation.AHEAD: f"rank + {group}",
-                Relation.AHEAD_POWER: f"rank + (1L << {group})",
-                Relation.BEHIND_POWER: f"rank - (1L << {group})",
-            }[relation]
-            return f"(int)turn({text}, p)"
+            return f"(int)turn({around[relation]}, p)"
         text = {
             Relation.RANK: number,
             Relation.LAST: f"p - 1 - {group}",
@@ -286,7 +285,7 @@ class _Writer:
         self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
         self._classes = {} if times is None else times.groups
         self._told, self._functions = told, functions
-        self._formulas = Formulas(functions, told.dimensions)
+        self._formulas = Formulas(functions, told)
         self._lines = {id(node): line for line, (node, _) in enumerate(walk(told.body), 1)}
 
     def statements(self, nodes: Sequence[Node], depth: int) -> Iterator[str]:
@@ -413,7 +412,11 @@ class _Writer:
         for number in numbers:
             for quantity in number.quantities():
                 text = self._formulas.quantity(quantity, line)
-                if "logarithm(" in text or "root(" in text or ("whole(" in text and not quantity.is_rounding):
+                if (
+                    "logarithm(" in text
+                    or "root(" in text
+                    or ("whole(" in text and not quantity.is_rounding)
+                ):
                     yield f"(void)({text});"
             # Rounds of loops and partners are not known here, and their first ones stand for them.
             first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
@@ -445,6 +448,9 @@ class _Writer:
             number = step.numbers.get(field)
             if number is None:
                 continue
+            if number.shift is not None and number.shift[1] < 0:
+                # Halved sizes are the largest in the first round.
+                last = {**last, number.shift[0]: "0"}
             if number.block is not None:
                 size = " * ".join(number.block.axes)
                 last = {**last, number.block.place: f"{size} - 1"}
