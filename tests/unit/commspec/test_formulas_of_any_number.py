@@ -19,7 +19,7 @@ from cpmodel_commspec.scalable.numbers import Sample, find
 from cpmodel_commspec.scalable.quantities import Unfit, fit
 from cpmodel_commspec.scalable.scales import Order, Scale, even, features, other_grids
 from cpmodel_commspec.scalable.times import ENDING, Key
-from patterns import stencil2, stencil3
+from patterns import even_grid, stencil2, stencil3
 from trace_writer import Comm
 
 LINE = [Scale(p) for p in (4, 8, 16)]
@@ -360,15 +360,19 @@ def test_ranks_that_answer_each_message_are_refused_unless_receives_name_their_s
 
 
 def test_a_program_that_the_smaller_traces_give_otherwise_is_refused(tmp_path):
-    def quarter(rank):
-        n = rank.ranks // 4
+    def few_rows(rank):
+        p, me = rank.ranks, rank.rank
+        x = even_grid(p, 2)[1]
+        begin = me // x * x
         for _ in range(3):
-            if rank.rank < n:
-                rank.exchange((rank.rank + 1) % n, (rank.rank - 1) % n, 200)
-        rank.collective("barrier", 0, 0)
+            with rank.region("columns"):
+                rank.exchange((me + x) % p, (me - x) % p, 400)
+            if me // x < 4:
+                with rank.region("rows"):
+                    rank.exchange(begin + (me + 1) % x, begin + (me - 1) % x, 200)
 
     with pytest.raises(DataError, match="the smaller traces give another program of p = 32"):
-        extrapolate(traces_of(quarter, tmp_path, (4, 8, 16, 32)))
+        extrapolate(traces_of(few_rows, tmp_path, (4, 8, 16, 32)))
 
 
 def test_grids_that_libraries_choose_otherwise_are_named():
