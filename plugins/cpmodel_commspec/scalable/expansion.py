@@ -118,23 +118,25 @@ def _deciding(told: ScalableSpecification, scale: Scale) -> str:
 
 
 def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
-    """Return the sizes that are rounded down to whole elements at a scale, in words."""
+    """Return the sizes that are or may be rounded down to whole elements at a scale, in words."""
     found = []
     for line, (node, _) in enumerate(walk(told.body), 1):
-        if isinstance(node, Step):
-            for field, number in node.numbers.items():
-                base = number.base
+        numbers = node.numbers.items() if isinstance(node, Step) else ()
+        for field, number in numbers:
+            # A line without ranks there may have no value.
+            with suppress(Unfit):
+                base, where = number.base, f"line {line} ({_name(told, node)})"
                 if base.is_part(scale) and not base.is_rounding:
                     found.append(
-                        f"line {line} ({_name(told, node)}): {base} is {base.value(scale)} bytes, "
-                        f"but if the program divides elements of {base.unit} bytes, as its sizes "
-                        f"in the traces permit, {_first(told, base, scale)}"
+                        f"{where}: {base} is {base.value(scale)} bytes, but if the program divides "
+                        f"elements of {base.unit} bytes, as its sizes in the traces permit, "
+                        f"{_first(told, base, scale)}"
                     )
                 if base.is_rounded(scale):
-                    exact, size = float(number.base.exact(scale)), number.base.value(scale)
+                    exact, size = float(base.exact(scale)), base.value(scale)
                     found.append(
-                        f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down "
-                        f"to {size}, which is whole elements of {number.base.unit} bytes"
+                        f"{where}: {field} is {exact:.1f}, rounded down to {size}, which is whole "
+                        f"elements of {base.unit} bytes"
                     )
     return found
 
