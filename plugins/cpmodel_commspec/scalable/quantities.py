@@ -263,6 +263,9 @@ def _is_plausible(factors: Sequence[Fraction], chosen: Sequence[Basis], *, is_si
     """Tell whether a program can have such a sum: no difference of growths in a size."""
     if 0 in factors or any(f.denominator not in _DENOMINATORS for f in factors):
         return False
+    if any(basis.function == ROOT for basis in chosen) and any(abs(f) != 1 for f in factors):
+        # A root is a number of rows, or one more or less.
+        return False
     growing = [f > 0 for f, basis in zip(factors, chosen, strict=True) if not basis.is_constant]
     return not is_size or all(growing) or not any(growing)
 
