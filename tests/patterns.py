@@ -305,6 +305,66 @@ def blocks_in_a_ring(rank: Rank) -> None:
             rank.call("MPI_Sendrecv", sent, taken)
 
 
+def ring_of_blocks(rank: Rank) -> None:
+    """Ring all-gather of uneven blocks."""
+    p, me = rank.ranks, rank.rank
+    with rank.region("ring"):
+        for step in range(p - 1):
+            sent, taken = (8 * _block(1003, p, (me - step - k) % p) for k in (0, 1))
+            about = ("mpi_send", (me + 1) % p, WORLD, 0, sent)
+            rank.call("MPI_Sendrecv", about, ("mpi_recv", (me - 1) % p, WORLD, 0, taken))
+
+
+def rows_by_rounds(rank: Rank) -> None:
+    """All ranks of a row of the grid, one after the other."""
+    x = even_grid(rank.ranks, 2)[1]
+    column, begin = rank.rank % x, rank.rank // x * x
+    for _ in range(3):
+        with rank.region("rows"):
+            for step in range(1, x):
+                peers = (begin + (column + k) % x for k in (step, -step))
+                rank.exchange(*peers, 7680 // x)
+
+
+def heap(rank: Rank) -> None:
+    """Broadcast along a binary tree."""
+    p, me = rank.ranks, rank.rank
+    for _ in range(4):
+        with rank.region("heap"):
+            if me:
+                rank.receive((me - 1) // 2, 40)
+            for child in (2 * me + 1, 2 * me + 2):
+                if child < p:
+                    rank.send(child, 40)
+
+
+def halves(rank: Rank) -> None:
+    """Recursive halving: partners and sizes half as far and as large in each round."""
+    step, size = rank.ranks // 2, 16384
+    with rank.region("halves"):
+        while step:
+            rank.exchange(rank.rank ^ step, rank.rank ^ step, size)
+            step, size = step // 2, size // 2
+
+
+def middle_and_roots(rank: Rank) -> None:
+    """Root in the middle, rounds by the square root, and pairs by exclusive or."""
+    p, me = rank.ranks, rank.rank
+    with rank.region("middle"):
+        if me == p // 2:
+            rank.send(0, 24)
+        if me == 0:
+            rank.receive(p // 2, 24)
+    rounds = 1
+    while rounds * rounds < p:
+        rounds += 1
+    for _ in range(rounds):
+        _each("allreduce", rank, 24)
+    with rank.region("pairs"):
+        for k in range(1, p):
+            rank.exchange(me ^ k, me ^ k, 32)
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A program, its communicators, and the numbers of processes at which it is tested."""
@@ -337,6 +397,11 @@ PATTERNS = {
         Pattern(broadcast_tree, (12, 32)),
         Pattern(odd_even, (12, 32)),
         Pattern(blocks_in_a_ring),
+        Pattern(ring_of_blocks),
+        Pattern(rows_by_rounds, (12, 64), traces=(4, 8, 16, 32)),
+        Pattern(heap),
+        Pattern(halves, (32,)),
+        Pattern(middle_and_roots, (64,), traces=(4, 8, 16, 32)),
         Pattern(gather_by_messages),
         Pattern(pairs_by_rounds),
         Pattern(opposite, (10, 32)),

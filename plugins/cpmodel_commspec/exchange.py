@@ -24,6 +24,7 @@ _READ = (2, _SCHEMA)
 _MOST_LOOPS = 100
 """So many loops may lie in each other."""
 _MOST_OPERATIONS = 2**48
+_WIDEST = 1000.0
 _MOST_SECONDS = 1e9
 _MOST_KEY = 2**48
 _MOST_SHARES = 1000
@@ -127,7 +128,9 @@ def _check(told: Specification) -> None:
             _require(_is_time(node.calling / calls), "an impossible time of calls")
     _require(counts == told.operations, f"{counts} operations are not {told.operations}")
     _check_computation(told.ending, tuple(known), ())
-    _require(_is_time(told.seconds), "an impossible run time")
+    _require(_is_time(told.seconds) and _is_time(told.run_time), "an impossible run time")
+    bands = told.band, told.run_time_band
+    _require(all(0 <= band <= _WIDEST for band in bands), "an impossible band")
 
 
 def _members(loop: Loop, known: dict[int, frozenset[int]]) -> Callable[[int], bool]:

@@ -120,7 +120,7 @@ def _along(column: Int64Array, axis: int, dimensions: int) -> Int64Array:
 
 
 _MOST_DIMENSIONS = 4
-_LEAST_SERIES = 4
+LEAST_SERIES = 4
 """Partners of one rank that make a series; fewer are as short one by one."""
 
 
@@ -230,14 +230,15 @@ def choose(rank: Int64Array, peer: Int64Array, processes: int) -> Partner:
     return best
 
 
-def is_series(numbers: Sequence[Int64Array]) -> bool:
+def is_series(numbers: Sequence[Int64Array], least: int = LEAST_SERIES) -> bool:
     """Tell whether partners follow each other evenly: from 1, from 2, from 3 ...
 
     Parameters
     ----------
     numbers : of each rank, in order
+    least : partners of one rank
     """
-    return is_even(numbers) and max(len(np.unique(x)) for x in numbers) >= _LEAST_SERIES
+    return is_even(numbers) and max(len(np.unique(x)) for x in numbers) >= least
 
 
 def is_even(numbers: Sequence[Int64Array]) -> bool:

@@ -88,7 +88,8 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     irregular : statements that do not repeat, those of most lines first
     ending : computation of all ranks after their last operations; None if the trace has no times
     seconds : run time of the trace, from the end of MPI_Init to the begin of MPI_Finalize
-    band : half the width of the band of an extrapolated run time, relative to it; 0 for traces
+    band : half the width of the band of an extrapolated replay, relative to it; 0 for traces
+    run_time, run_time_band : extrapolated seconds on the machine of the traces, and their band
     """
 
     program: str
@@ -104,6 +105,8 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ending: Computation | None = None
     seconds: float = 0.0
     band: float = 0.0
+    run_time: float = 0.0
+    run_time_band: float = 0.0
 
     @property
     def lines(self) -> int:

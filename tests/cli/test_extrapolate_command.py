@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -160,3 +161,33 @@ def test_anonymous_output_has_no_name_of_the_application(run, tmp_path):
         assert done.status == 0, done.err
         assert "secret" not in output.read_text() + done.err
         assert "communicator_2" in output.read_text()
+
+
+def test_an_extrapolated_program_has_a_run_time_with_a_band(run, traces, tmp_path):
+    path = tmp_path / "plane.json"
+    run("trace", "extrapolate", *traces(stencil2, 4, 8, 16), "--at", 32, "-o", path)
+    row = json.loads(run("trace", "predict", path, "-f", "json").out)["rows"][0]
+    assert row["seconds"] == pytest.approx(
+        json.loads(path.read_text())["specification"]["run_time"]
+    )
+    assert 0.04 <= row["relative_band"] < 1
+    assert "extrapolated from traces" in run("trace", "predict", path).out
+
+
+def test_parts_of_elements_are_told_with_the_trace_that_decides(run, traces, tmp_path):
+    def parts(rank):
+        rank.send((rank.rank + 1) % rank.ranks, 1_200_000 // rank.ranks)
+        rank.receive((rank.rank - 1) % rank.ranks, 1_200_000 // rank.ranks)
+
+    path = tmp_path / "parts.json"
+    done = run("trace", "extrapolate", *traces(parts, 4, 8, 16), "--at", 64, "-o", path)
+    assert "1200000 / p is 18750 bytes, but if the program divides elements of 8" in done.err
+    assert "a trace of p = 7 decides" in done.err
+
+
+def test_grids_that_libraries_choose_otherwise_are_a_note(run, traces, tmp_path):
+    given = [*traces(stencil2, 4, 8, 16), "--at", 72, "-o", tmp_path / "plane.json"]
+    done = run("trace", "extrapolate", *given, "--element", 8)
+    assert "Open MPI may choose p = 72 (6 x 12)" in done.err
+    done = run("trace", "extrapolate", *given, "--element", 8, "--grid", "6,12", "--force")
+    assert "may choose" not in done.err

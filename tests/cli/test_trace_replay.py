@@ -314,6 +314,27 @@ def test_the_program_runs_on_simgrid(run, line, fat_tree):
 
 
 @needs_simgrid
+def test_ranks_run_on_the_hosts_of_a_file(run, line, fat_tree, tmp_path):
+    def simulated(*options):
+        done = run("trace", "replay", line, "--smpi", "--platform", fat_tree, *options, "-f", "csv")
+        assert done.status == 0, done.err
+        return float(rows(done.out)[0]["seconds[s]"])
+
+    hosts = tmp_path / "hosts; touch x"
+    hosts.write_text("".join(f"node-{k}\n" for k in range(8)))
+    assert simulated("--smpi-hosts", hosts) == simulated()
+    # On one host, messages do not use the network.
+    hosts.write_text("# one node\nnode-3:8\n")
+    assert simulated("--smpi-hosts", hosts) != simulated()
+    smpi = ("trace", "replay", line, "--smpi", "--platform", fat_tree, "--smpi-hosts", hosts)
+    hosts.write_text("node-0:2\n")
+    run(*smpi).fails(2, "2 hosts for", "n0:4")
+    hosts.write_text("node-0\n$(touch x)\n")
+    run(*smpi).fails(2, "line 2", "no host")
+    run("trace", "replay", line, "--smpi-hosts", hosts).fails(2, "--smpi")
+
+
+@needs_simgrid
 def test_computation_and_sizes_count_on_simgrid(run, line, fat_tree):
     def simulated(*options):
         done = run("trace", "replay", line, "--smpi", "--platform", fat_tree, *options, "-f", "csv")

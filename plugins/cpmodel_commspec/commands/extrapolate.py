@@ -9,7 +9,7 @@ import click
 from msgspec import structs
 
 from callpath_modeler.cli.console import Console
-from callpath_modeler.cli.option_groups import TABLE, WholeNumber, option
+from callpath_modeler.cli.option_groups import RUNS, TABLE, WholeNumber, option
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.cli.table_options import OutputRequest
 from callpath_modeler.errors import UsageError
@@ -60,6 +60,12 @@ _MOST_PROCESSES = 1_000_000
     type=WholeNumber(1, 1024),
 )
 @ANY_SOURCE
+@option(
+    "--named-sources",
+    "Receives name their sources, also those of ranks that answer each message.",
+    "is_named",
+    group=RUNS,
+)
 @ANONYMOUS
 @TIMES
 @ALLOW_UNSAFE
@@ -68,7 +74,7 @@ _MOST_PROCESSES = 1_000_000
 def extrapolate(
     ctx: click.Context, /, *, traces: tuple[Path, ...], output: Path | None, format_: str | None,
     processes: int | None, grid: str | None, element: int | None, any_source: tuple[str, ...],
-    is_anonymous: bool, times: str, allow_unsafe: bool, force: bool,
+    is_named: bool, is_anonymous: bool, times: str, allow_unsafe: bool, force: bool,
 ) -> None:  # fmt: skip
     """Write one program for any number of processes.
 
@@ -84,7 +90,8 @@ def extrapolate(
     from cpmodel_commspec.scalable.building import UnexplainedError
     from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
     from cpmodel_commspec.scalable.extrapolation import extrapolate as found
-    from cpmodel_commspec.scalable.hold_out import hold_out, run_time_text
+    from cpmodel_commspec.scalable.hold_out import hold_out, with_run_time
+    from cpmodel_commspec.scalable.scales import other_grids
     from cpmodel_commspec.scalable.text import bands_text, growing, summary
 
     console: Console = ctx.obj
@@ -94,7 +101,7 @@ def extrapolate(
     require_times(ctx, generator)
     read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
-        extrapolated = found(read, element or 0)
+        extrapolated = found(read, element or 0, is_named=is_named)
     except UnexplainedError as cause:
         for problem in cause.problems:
             console.note(str(problem), asked=True)
@@ -112,10 +119,12 @@ def extrapolate(
         assert there is not None
         assert generator is not None
         held = hold_out(extrapolated, read)
-        there = structs.replace(there, band=held.band(scale) if held else 0.0)
+        there, run_time = with_run_time(there, held, scale)
         write(console, there, generator, output, times, force=force)
-        run_time = run_time_text(there, held, scale)
-        for line in (*roundings(told, scale), *bands_text(extrapolated, scale), *run_time):
+        order = None if sizes else told.order
+        grids = other_grids(told.scales, told.dimensions, order, scale) if order else []
+        about = (*grids, *roundings(told, scale), *bands_text(extrapolated, scale), *run_time)
+        for line in about:
             console.note(line)
         findings += growing(extrapolated, scale)
     if output is not None or form is None:

@@ -12,6 +12,7 @@ import click
 from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import option, was_asked
+from callpath_modeler.cli.options import A_FILE
 from callpath_modeler.cli.table_options import OutputRequest, answer_writer
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.support.input_limits import UNLIMITED, InputLimits
@@ -57,11 +58,17 @@ _PLATFORM = "NAME|FILE|L=...,..."
     type=click.Choice(["ompi", "mpich", "mvapich2", "impi"]),
     default="ompi",
 )
+@option(
+    "--smpi-hosts FILE",
+    "Hosts of the ranks for --smpi, one in each line. Default: those of the platform, in order.",
+    "hosts",
+    type=A_FILE,
+)
 @trace_output_options
 @click.pass_context
 def replay(
     ctx: click.Context, /, *, source: Path, first: str, second: str | None,
-    change: Change, is_simulated: bool, selector: str, output: OutputRequest,
+    change: Change, is_simulated: bool, selector: str, hosts: Path | None, output: OutputRequest,
 ) -> None:  # fmt: skip
     """Predict the run time on another network, by line.
 
@@ -71,6 +78,8 @@ def replay(
     console: Console = ctx.obj
     if was_asked(ctx, "selector") and not is_simulated:
         raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
+    if hosts is not None and not is_simulated:
+        raise UsageError("--smpi-hosts needs --smpi", hint="LogGP has no hosts")
     write = answer_writer(output, console)
     names = [text for text in (first, second) if text is not None]
     platforms = [] if is_simulated else _platforms(names)
@@ -79,7 +88,7 @@ def replay(
     _require_few(told)
     _require_partners(told)
     if is_simulated:
-        _simulate(console, told, names, selector, changes, output)
+        _simulate(console, told, names, (selector, hosts), changes, output)
     else:
         limits = UNLIMITED if traced is not None else InputLimits.of(source)
         found = _predicted(told, None if changes else traced, platforms, changes, limits)
@@ -149,18 +158,20 @@ def ideal_run_time(told: Specification, traced: Traced) -> float:
 
 
 def _simulate(
-    console: Console, told: Specification, names: Sequence[str], selector: str,
-    changes: Sequence[str], output: OutputRequest,
+    console: Console, told: Specification, names: Sequence[str],
+    machine: tuple[str, Path | None], changes: Sequence[str], output: OutputRequest,
 ) -> None:  # fmt: skip
     """Write the run time on SimGrid SMPI for each platform file."""
     from cpmodel_commspec.generators.c_program import c_source
     from cpmodel_commspec.replay.answer import Simulated, simulated_table, simulated_text
-    from cpmodel_commspec.replay.smpi import smpi_run
+    from cpmodel_commspec.replay.smpi import hosts_of, smpi_run
     from cpmodel_commspec.simulation.deadlocks import require_safe
 
     require_safe(told)
+    selector, path = machine
+    hosts = hosts_of(path, told.processes) if path is not None else []
     source = c_source(told)
-    runs = [smpi_run(source, told.processes, Path(name), selector) for name in names]
+    runs = [smpi_run(source, told.processes, Path(name), selector, hosts) for name in names]
     found = Simulated(told, tuple(names), selector, tuple(runs), tuple(changes))
     answer_writer(output, console)(
         lambda style: simulated_text(found, style), lambda: simulated_table(found)

@@ -156,8 +156,9 @@ class Estimate:
     Attributes
     ----------
     program : as it was called, or ""
-    communication, computation : measured seconds
+    communication, computation : seconds, measured or extrapolated
     faster_communication, faster_computation : speedups
+    band : half the width of the band of extrapolated seconds, relative to them; 0 for traces
     """
 
     program: str
@@ -165,10 +166,11 @@ class Estimate:
     computation: float
     faster_communication: float
     faster_computation: float
+    band: float
 
     @property
     def measured(self) -> float:
-        """The run time of the trace."""
+        """The run time without other speeds."""
         return self.communication + self.computation
 
     @property
@@ -192,27 +194,32 @@ def estimate(told: Specification, communication: float, computation: float) -> E
     DataError
         If the specification has no times.
     """
-    if not told.seconds:
+    seconds = told.seconds or told.run_time
+    if not seconds:
         raise DataError(
             "the specification has no run time",
             hint="make it from a trace: cpmodel trace spec TRACE -o SPEC.json",
         )
-    computed = min(mean_computation(told), told.seconds)
-    return Estimate(told.program, told.seconds - computed, computed, communication, computation)
+    computed = min(mean_computation(told), seconds)
+    speedups = communication, computation
+    return Estimate(told.program, seconds - computed, computed, *speedups, told.run_time_band)
 
 
 def estimate_text(found: Estimate, style: TextStyle) -> list[Text]:
     """Return the estimate, its origin and its limits."""
     share = found.computation / found.measured
     change = signed_percent(found.seconds / found.measured - 1)
+    ends = found.seconds * max(0.0, 1 - found.band), found.seconds * (1 + found.band)
+    band = f" ({style.interval(*ends, 's')})" * (found.band > 0)
+    origin = "extrapolated from traces" if found.band else "measured in the trace"
     lines = [
         (
-            f"{style.amount(found.seconds, 's')} ({change}), with communication "
+            f"{style.amount(found.seconds, 's')}{band} ({change}), with communication "
             f"{factor_text(found.faster_communication)} times and computation "
             f"{factor_text(found.faster_computation)} times as fast"
         ),
         (
-            f"measured in the trace: {style.amount(found.measured, 's')}, of which computation is "
+            f"{origin}: {style.amount(found.measured, 's')}, of which computation is "
             f"{percent(share, 1)} and communication with waiting {percent(1 - share, 1)}"
         ),
     ]
@@ -239,6 +246,7 @@ def estimate_table(found: Estimate) -> Table:
         "communication_speedup": found.faster_communication,
         "computation_speedup": found.faster_computation,
         "seconds": found.seconds,
+        "relative_band": found.band,
     }
     units = dict.fromkeys(("measured", "communication", "computation", "seconds"), "s")
     return Table({name: [value] for name, value in row.items()}, units, {"program": found.program})

@@ -16,8 +16,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, repeat
 from pathlib import Path
 
 from callpath_modeler.errors import DataError, UsageError
@@ -34,7 +35,8 @@ _TIME = re.compile(r"Simulated time: ([0-9.eE+-]+) seconds")
 _OWN_TIME = re.compile(r"^run time: .*?([0-9.eE+-]+) s of the program", re.MULTILINE)
 _SPEED = re.compile(rb"\bspeed\s*=\s*[\"']\s*([0-9.]{1,12}(?:[eE][+-]?[0-9]{1,2})?[kMGTPE]?i?f)")
 _FAULT = re.compile(r"(?:critical|error|exception)[^\n]*", re.IGNORECASE)
-_PLATFORM, _SOURCE, _PROGRAM = "platform.xml", "program.c", "program"
+_HOST = re.compile(r"([A-Za-z0-9_.-]{1,200})(?::([0-9]{1,7}))?", re.ASCII)
+_PLATFORM, _SOURCE, _PROGRAM, _HOSTS = "platform.xml", "program.c", "program", "hosts"
 _INSTALL = "install SimGrid (Debian: apt install libsimgrid-dev), or leave out --smpi"
 
 
@@ -52,7 +54,9 @@ class SmpiRun:
     said: tuple[str, ...]
 
 
-def smpi_run(source: str, processes: int, platform: Path, selector: str) -> SmpiRun:
+def smpi_run(
+    source: str, processes: int, platform: Path, selector: str, hosts: Sequence[str] = ()
+) -> SmpiRun:
     """Return the run of a program on a platform.
 
     Parameters
@@ -60,6 +64,7 @@ def smpi_run(source: str, processes: int, platform: Path, selector: str) -> Smpi
     source : the program in C
     platform : an XML file of SimGrid
     selector : one of `SELECTORS`
+    hosts : of each rank; () for those of the platform, in its order
 
     Raises
     ------
@@ -81,12 +86,14 @@ def smpi_run(source: str, processes: int, platform: Path, selector: str) -> Smpi
         (folder / _PLATFORM).write_bytes(content)
         (folder / _SOURCE).write_text(source, encoding="utf-8")
         _run("smpicc", [compiler, "-O2", "-o", _PROGRAM, _SOURCE, "-lm"], folder)
+        (folder / _HOSTS).write_text("".join(f"{host}\n" for host in hosts), encoding="ascii")
         said, messages = _run(
             "smpirun",
             [
                 runner,
                 "-np",
                 str(processes),
+                *(["-hostfile", _HOSTS] if hosts else []),
                 "-platform",
                 _PLATFORM,
                 "--cfg=smpi/display-timing:yes",
@@ -118,6 +125,45 @@ def _found(name: str) -> str:
     return path
 
 
+def hosts_of(path: Path, processes: int) -> list[str]:
+    """Return the host of each rank in a host file: a line for each host, with `:N` for N ranks.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, has other lines, or has too few hosts.
+    """
+    text = _read(path, "give a file with one host in each line").decode("utf-8", "replace")
+    hosts = list(islice(_unrolled(path, text), processes))
+    if len(hosts) < processes:
+        raise UsageError(
+            f"{path}: {len(hosts)} hosts for {processes} ranks",
+            hint="one host in each line, such as n0, or n0:4 for four ranks",
+        )
+    return hosts
+
+
+def _unrolled(path: Path, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        name = line.partition("#")[0].strip()
+        found = _HOST.fullmatch(name)
+        if found is None and name:
+            raise UsageError(
+                f"{path}, line {number}: no host: {shortened(printable(name))!r}",
+                hint="one host in each line, such as n0, or n0:4 for four ranks",
+            )
+        if found is not None:
+            yield from repeat(found[1], int(found[2] or 1))
+
+
+def _read(path: Path, hint: str) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES + 1)
+    except OSError as cause:
+        raise UsageError(f"{path}: {cause.strerror}", hint=hint) from cause
+
+
 def _content(platform: Path) -> bytes:
     """Return the content of a platform file.
 
@@ -126,13 +172,7 @@ def _content(platform: Path) -> bytes:
     UsageError
         If it cannot be read, or is not XML.
     """
-    try:
-        with platform.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as cause:
-        raise UsageError(
-            f"{platform}: {cause.strerror}", hint="give a platform file of SimGrid in XML"
-        ) from cause
+    content = _read(platform, "give a platform file of SimGrid in XML")
     if len(content) > _MOST_BYTES or not content.lstrip().startswith(b"<"):
         raise UsageError(
             f"{platform}: no platform in XML of at most 64 MiB",

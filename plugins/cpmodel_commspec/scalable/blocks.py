@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from itertools import combinations
+from itertools import combinations, product
 from math import gcd, prod
 
 import msgspec
@@ -50,6 +50,7 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     unit : bytes of an element
     axes : of the grid, whose sizes divide the total
     place : name of the feature that is the place; "" if all places are alike
+    turn : variable of a loop, times 1 or -1, and a number that are added to the place, modulo p
     """
 
     rule: Rule
@@ -57,6 +58,7 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     unit: Quantity
     axes: str
     place: str = ""
+    turn: tuple[str, int, int] | None = None
 
     def values(self, scale: Scale, features: Mapping[str, Int64Array]) -> Int64Array | int:
         """Return the bytes at places [n], or those of all places."""
@@ -65,6 +67,9 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         if self.rule in _EVEN:
             return self.unit.value(scale) * (length if self.rule is Rule.CEILING else total // n)
         place = features[self.place]
+        if self.turn is not None:
+            name, sign, ahead = self.turn
+            place = (place + sign * features[name] + ahead) % scale.processes
         if self.rule is Rule.FIRST:
             elements = total // n + (place < total % n)
         elif self.rule is Rule.SPREAD:
@@ -75,6 +80,14 @@ class Block(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
             elements = np.clip(total - place * length, 0, length)
         found: Int64Array = self.unit.value(scale) * elements
         return found
+
+    def turned(self, place: str) -> str:
+        """Return the place with its turn, before the remainder is taken."""
+        if self.turn is None:
+            return place
+        name, sign, ahead = self.turn
+        end = f" {'-' if ahead < 0 else '+'} {abs(ahead)}" * (ahead != 0)
+        return f"{place} {'-' if sign < 0 else '+'} {name}{end}"
 
     def text(self, unit: str, place: str) -> str:
         """Return the formula in words that C shares, by the names of its parts."""
@@ -99,9 +112,14 @@ def _size(scale: Scale, axes: str) -> int:
 
 def blocks(
     scales: Sequence[Scale], values: Sequence[Int64Array], features: Sequence[Mapping[str,
-    Int64Array]], names: Sequence[str], dimensions: int,
+    Int64Array]], names: Sequence[str], dimensions: int, turns: Sequence[str] = (),
 ) -> Iterator[Block]:  # fmt: skip
-    """Yield the blocks that give the values [n] of all traces."""
+    """Yield the blocks that give the values [n] of all traces.
+
+    Parameters
+    ----------
+    turns : variables of loops in which ranks pass blocks on
+    """
     axes = "xyz"[:dimensions] if dimensions > 1 else ""
     places = {name: (name,) if name in AXES else ("p",) for name in names if name in _PLACES}
     if not any((own != own[0]).any() for own in values):
@@ -116,9 +134,10 @@ def blocks(
                 # The trace of fewest places leaves the fewest totals.
                 n, k = min((_size(scale, own_axes), k) for k, scale in enumerate(scales))
                 least, most = int(shares[k].min()), int(shares[k].max())
-                for total in range(max(0, n * (least - 1)), n * (most + 1) + 1):
-                    for rule in rules:
-                        one = Block(rule, total, unit, own_axes, place)
+                near = ((n * x, n * (x + 1)) for x in {least - 1, least, most - 1, most})
+                for total in sorted({x for a, b in near for x in range(max(0, a), b + 1)}):
+                    for rule, turn in product(rules, _turns(turns) if place in _RANKS else (None,)):
+                        one = Block(rule, total, unit, own_axes, place, turn)
                         if all(
                             np.all(one.values(at, of) == own)
                             for at, own, of in zip(scales, values, features, strict=True)
@@ -126,10 +145,18 @@ def blocks(
                             yield one
 
 
+def _turns(names: Sequence[str]) -> Iterator[tuple[str, int, int] | None]:
+    """Yield no turn, or those of the loops of a ring if there are any."""
+    if not names:
+        yield None
+    yield from product(names, (-1, 1), (0, -1, 1))
+
+
 _USUAL = (8, 16)
 """Bytes of the elements of most programs."""
 
-_PLACES = frozenset({*AXES, RANK, PEER})
+_RANKS = (RANK, PEER)
+_PLACES = frozenset({*AXES, *_RANKS})
 
 
 def _units(

@@ -240,8 +240,9 @@ class Builder:
         names = [*self._loops(counts), *([] if is_size else [*peer, ODD]), *self._axes, RANK]
         names += [*peer, *ENDS] if is_size else []
         return self._number(
-            self._samples(values, known), names, field, call, self._line, is_size=is_size
-        )
+            self._samples(values, known), names, field, call, self._line, is_size=is_size,
+            loops=self._loops(counts) if is_size else (),
+        )  # fmt: skip
 
     def _with_peers(
         self, end: End, rows: Sequence[Int64Array], known: Sequence[Mapping[str, Int64Array]]
@@ -317,11 +318,11 @@ class Builder:
 
     def _number(
         self, samples: Sequence[Sample], names: Sequence[str], what: str, call: str, line: int, *,
-        is_size: bool = False, is_rounds: bool = False,
+        is_size: bool = False, is_rounds: bool = False, loops: Sequence[str] = (),
     ) -> Number:  # fmt: skip
         found = find(
             samples, self._choice.dimensions, names, is_size=is_size, is_rounds=is_rounds,
-            unit=self._element * is_size,
+            unit=self._element * is_size, loops=loops,
         )  # fmt: skip
         if isinstance(found, Misfit):
             self.problems.append(Problem(line, call, what, found.reason))

@@ -15,8 +15,10 @@ from math import inf
 import numpy as np
 
 from callpath_modeler.arrays import Int64Array
+from cpmodel_commspec.expressions import LEAST_SERIES
 from cpmodel_commspec.operations import Communicator
 from cpmodel_commspec.scalable.forms import (
+    ALONG,
     POWERS,
     Form,
     Relation,
@@ -40,7 +42,7 @@ _FORMULA, _SERIES, _FAMILY = 1.2, 1.4, 1.5
 _UNEXPLAINED = 10.0
 _DIMENSION, _NO_RULE = 0.25, 2.0
 _PLAIN = (Relation.GRID, Relation.LINE, Relation.RANK, Relation.LAST, Relation.MIRRORED,
-          Relation.TRANSPOSED, Relation.XOR)  # fmt: skip
+          Relation.TRANSPOSED, Relation.XOR, Relation.PARENT, Relation.CHILD)  # fmt: skip
 _EACH = 0.01
 """Cost of a form beyond that of the form before it; with equal costs, the first form wins."""
 
@@ -222,7 +224,24 @@ class Chooser:
             cost = self._lines(number, end, relation, scales) + k * _EACH
             if cost < best.cost:
                 best = Told(relation, cost)
+        for relation in ALONG:
+            if best.cost > _SERIES and self._is_series(number, end, relation, scales):
+                best = Told(relation, _SERIES, is_valued=True, is_series=True)
         return best
+
+    def _is_series(
+        self, number: int, end: int, relation: Relation, scales: Mapping[int, Scale]
+    ) -> bool:
+        """Tell whether partners on grids follow each other evenly along one dimension."""
+        messages = self._ends[number][end]
+        found = [np.empty(0, np.int64)] * len(messages.rows)
+        for k, scale in scales.items():
+            own = numbers(relation, scale, *messages.in_order[k])
+            if own is None:
+                return False
+            found[k] = own
+        # A row is much shorter than the order of ranks.
+        return messages.is_series(found, LEAST_SERIES - 1)
 
     def _lines(
         self, number: int, end: int, relation: Relation, scales: Mapping[int, Scale]
@@ -303,7 +322,7 @@ class Chooser:
                 values = [int(x[0]) for x in sets]
                 if len(set(values)) > 1 and fit([lines[k] for k in used], values, 1):
                     best = min(best, Told(relation, _FORMULA, is_valued=True), key=lambda x: x.cost)
-        for relation in (Relation.RANK, Relation.AHEAD):
+        for relation in (Relation.RANK, Relation.AHEAD, Relation.XOR):
             found = [numbers(relation, lines[k], *messages.in_order[k]) for k in range(len(lines))]
             given = [x if x is not None else np.empty(0, np.int64) for x in found]
             if best.cost > _SERIES and messages.is_series(given):

@@ -45,8 +45,10 @@ class Kind(StrEnum):
     BELOW = "below"
     ABOVE = "above"
     LOWER_HALF = "lower half"
-    """2 c < n."""
+    """2 c + k < n."""
     UPPER_HALF = "upper half"
+    MIDDLE = "middle"
+    """c == (n + k) / 2."""
 
 
 class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -90,8 +92,9 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             Kind.IS_NOT: c != k,
             Kind.LAST: c == last,
             Kind.NOT_LAST: c != last,
-            Kind.LOWER_HALF: 2 * c < n,
+            Kind.LOWER_HALF: 2 * c + k < n,
             Kind.UPPER_HALF: 2 * c >= n,
+            Kind.MIDDLE: c == (n + k) // 2,
         }
         return np.asarray(single[self.kind], np.bool_)
 
@@ -114,8 +117,9 @@ class Atom(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
             Kind.OTHER: f"{c} != {names.get(self.other, '')}",
             Kind.BELOW: f"{c} < {names.get(self.other, '')}",
             Kind.ABOVE: f"{c} > {names.get(self.other, '')}",
-            Kind.LOWER_HALF: f"2 * {c} < {n}",
+            Kind.LOWER_HALF: f"2 * {c}{f' + {self.k}' * (self.k > 0)} < {n}",
             Kind.UPPER_HALF: f"2 * {c} >= {n}",
+            Kind.MIDDLE: f"{c} == {f'({n} + 1)' if self.k else n} / 2",
         }[self.kind]
 
 
@@ -265,20 +269,11 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
     natural = set(_existing(forms, dimensions))
     axes = PLACES[1 : dimensions + 1] if dimensions > 1 else ()
     for place in (*axes, RANK):
-        for k in range(_NEAR):
-            ends = [Atom(Kind.LEAST, place, k + 1), Atom(Kind.BEFORE, place, k + 1)]
-            ends += [
-                Atom(kind, place, k) for kind in (Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST)
-            ]
-            if k:
-                ends += [Atom(Kind.MOST, place, k), Atom(Kind.AFTER, place, k)]
-            for atom in ends:
-                yield (0.5 if atom in natural else 1.0 + k), atom
-        for m in (2, 3, 4):
-            for k in range(m):
-                yield 3.0 + m, Atom(Kind.REST, place, k, m)
-        yield 4.0, Atom(Kind.LOWER_HALF, place)
-        yield 4.0, Atom(Kind.UPPER_HALF, place)
+        for cost, atom in _of_place(place):
+            yield (0.5 if atom in natural else cost), atom
+    if any(form.relation is Relation.CHILD for form in forms):
+        for k in (1, 2):
+            yield 0.5, Atom(Kind.LOWER_HALF, RANK, k)
     pairs = [*combinations(axes, 2)]
     if any(form.relation is Relation.TRANSPOSED for form in forms):
         pairs.append((PEER, RANK))
@@ -286,3 +281,18 @@ def _atoms(dimensions: int, forms: Sequence[Form]) -> Iterator[tuple[float, Atom
         cost = 1.0 if one == PEER else 3.0
         for kind in (Kind.SAME, Kind.OTHER, Kind.BELOW, Kind.ABOVE):
             yield cost, Atom(kind, one, other=other)
+
+
+_TO_ENDS = (Kind.IS, Kind.LAST, Kind.IS_NOT, Kind.NOT_LAST)
+
+
+def _of_place(place: str) -> Iterator[tuple[float, Atom]]:
+    """Yield atoms about one place with their costs."""
+    for k in range(_NEAR):
+        ends = [Atom(Kind.LEAST, place, k + 1), Atom(Kind.BEFORE, place, k + 1)]
+        ends += [Atom(kind, place, k) for kind in _TO_ENDS]
+        ends += [Atom(kind, place, k) for kind in (Kind.MOST, Kind.AFTER) if k]
+        yield from ((1.0 + k, atom) for atom in ends)
+    yield from ((3.0 + m, Atom(Kind.REST, place, k, m)) for m in (2, 3, 4) for k in range(m))
+    halves = [Atom(kind, place) for kind in (Kind.LOWER_HALF, Kind.UPPER_HALF, Kind.MIDDLE)]
+    yield from ((4.0, atom) for atom in (*halves, Atom(Kind.MIDDLE, place, 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ from cpmodel_commspec.operations import FIELDS, Communicator, Recorded, Traced
 from cpmodel_commspec.scalable.conditions import Condition, known_places
 from cpmodel_commspec.scalable.forms import POWERS, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number
-from cpmodel_commspec.scalable.quantities import Unfit
+from cpmodel_commspec.scalable.quantities import Quantity, Unfit
 from cpmodel_commspec.scalable.scales import PEER, Scale, even, features
 from cpmodel_commspec.scalable.specification import (
     Loop,
@@ -29,6 +30,7 @@ from cpmodel_commspec.scalable.specification import (
     grouped,
 )
 from cpmodel_commspec.scalable.times import ENDING, Times
+from cpmodel_commspec.simulation.deadlocks import mismatches_of
 from cpmodel_commspec.simulation.wildcards import resolved
 from cpmodel_commspec.specification import walk
 
@@ -86,13 +88,20 @@ def expanded(told: ScalableSpecification, scale: Scale, times: Times | None = No
     """
     try:
         made = _Expansion(told, scale, times).traced()
-    except _AmbiguousError as cause:
-        raise DataError(str(cause), hint=_deciding(told, scale)) from None
-    return resolved(made).traced
+    except _OpenError as cause:
+        raise DataError(str(cause), hint=f"{_deciding(told, scale)}{cause.hint}") from None
+    found = resolved(made).traced
+    if scale not in told.scales:
+        for what in mismatches_of(found, found.ranks):
+            raise DataError(
+                f"{scale}: the formulas do not fit each other: {what}",
+                hint=f"add a trace of {scale}, which decides between formulas",
+            )
+    return found
 
 
-class _AmbiguousError(DataError):
-    """Formulas fit all traces and differ at a scale."""
+class _OpenError(DataError):
+    """Formulas fit all traces and differ at a scale, or are rounded there in an unknown way."""
 
 
 def _deciding(told: ScalableSpecification, scale: Scale) -> str:
@@ -101,26 +110,45 @@ def _deciding(told: ScalableSpecification, scale: Scale) -> str:
     for processes in range(min(traced), min(scale.processes, _MOST_TRIED)):
         if processes not in traced and told.order is not None:
             try:
-                _Expansion(told, scale_at(told, processes), None).settle()
+                _Expansion(told, scale_at(told, processes), None).settle(is_whole=True)
             except DataError as cause:
-                if isinstance(cause, _AmbiguousError):
-                    return f"add a trace of p = {processes}, in which they differ"
-    return f"add a trace of {scale}, in which they differ"
+                if isinstance(cause, _OpenError):
+                    return f"add a trace of p = {processes}, which decides"
+    return f"add a trace of {scale}, which decides"
 
 
 def roundings(told: ScalableSpecification, scale: Scale) -> list[str]:
-    """Return the sizes that are rounded down to whole elements at a scale, in words."""
+    """Return the sizes that are or may be rounded down to whole elements at a scale, in words."""
     found = []
     for line, (node, _) in enumerate(walk(told.body), 1):
-        if isinstance(node, Step):
-            for field, number in node.numbers.items():
-                if number.base.is_rounded(scale):
-                    exact, size = float(number.base.exact(scale)), number.base.value(scale)
+        numbers = node.numbers.items() if isinstance(node, Step) else ()
+        for field, number in numbers:
+            # A line without ranks there may have no value.
+            with suppress(Unfit):
+                base, where = number.base, f"line {line} ({_name(told, node)})"
+                if base.is_part(scale) and not base.is_rounding:
                     found.append(
-                        f"line {line} ({_name(told, node)}): {field} is {exact:.1f}, rounded down "
-                        f"to {size}, which is whole elements of {number.base.unit} bytes"
+                        f"{where}: {base} is {base.value(scale)} bytes, but if the program divides "
+                        f"elements of {base.unit} bytes, as its sizes in the traces permit, "
+                        f"{_first(told, base, scale)}"
+                    )
+                if base.is_rounded(scale):
+                    exact, size = float(base.exact(scale)), base.value(scale)
+                    found.append(
+                        f"{where}: {field} is {exact:.1f}, rounded down to {size}, which is whole "
+                        f"elements of {base.unit} bytes"
                     )
     return found
+
+
+def _first(told: ScalableSpecification, base: Quantity, scale: Scale) -> str:
+    """Return the least number of processes at which a trace shows how a size is divided."""
+    traced = {one.processes for one in told.scales}
+    for processes in range(min(traced), scale.processes):
+        with suppress(DataError, Unfit):
+            if processes not in traced and base.is_part(scale_at(told, processes)):
+                return f"a trace of p = {processes} decides"
+    return f"a trace of {scale} decides"
 
 
 @dataclass
@@ -146,6 +174,7 @@ class _Expansion:
         p, *traced = (one.processes for one in (scale, *told.scales))
         self._classes: dict[int, Int64Array] = {}
         self._ranks = np.arange(scale.processes)
+        self._has_elements = told.has_elements
         self._is_cut = bool(p & (p - 1)) and not any(x & (x - 1) for x in traced)
         self._known: dict[int, _Known] = {}
         self._chosen: dict[tuple[int, str], Number] = {}
@@ -154,7 +183,7 @@ class _Expansion:
             try:
                 self._known[id(node)] = self._know(node)
             except Unfit as cause:
-                raise self._refusal(line, node, str(cause)) from None
+                raise self._refusal(line, node, cause) from None
 
     def traced(self) -> Traced:
         """Return the operations of all ranks."""
@@ -204,7 +233,7 @@ class _Expansion:
 
         Raises
         ------
-        _AmbiguousError
+        _OpenError
             If several have, and the values differ.
         Unfit
             If none has.
@@ -216,15 +245,17 @@ class _Expansion:
                 found.append((one, of(one)))
             except Unfit as cause:
                 reasons.append(cause)
-        if not found:
+                if cause.is_open and found:
+                    raise self._ambiguous(node, str(found[0][0]), str(one)) from None
+        if not found or (reasons and reasons[0].is_open):
             raise reasons[0]
         for other, own in found[1:]:
             if (own != found[0][1]).any():
                 raise self._ambiguous(node, str(found[0][0]), str(other))
         return found[0][0]
 
-    def settle(self) -> None:
-        """Choose between numbers that fit all traces.
+    def settle(self, *, is_whole: bool = False) -> None:
+        """Choose between numbers that fit all traces; compute also those without others if whole.
 
         Raises
         ------
@@ -238,7 +269,10 @@ class _Expansion:
             peers: list[dict[str, Int64Array]] = [{} for _ in ranks]
             counts = [tuple(int(self._known[id(x)].rounds[r]) for x in around) for r in ranks]
             fields = self._fields(node)
-            most = max((k for k, x in enumerate(fields, 1) if node.numbers[x].others), default=0)
+            most = max(
+                (k for k, x in enumerate(fields, 1) if is_whole or node.numbers[x].others),
+                default=0,
+            )
             for field in fields[:most]:
                 where = list(zip(ranks, counts, peers, strict=True))
 
@@ -250,7 +284,7 @@ class _Expansion:
                         for rank, count, own in where:
                             own[field] = self._column(node, field, chosen, rank, count, own)
                 except Unfit as cause:
-                    raise self._refusal(self._lines[id(node)], node, str(cause)) from None
+                    raise self._refusal(self._lines[id(node)], node, cause) from None
 
     def _columns(self, step: Step, field: str, where: _Where, number: Number) -> Int64Array:
         parts = [self._column(step, field, number, *at) for at in where]
@@ -283,6 +317,9 @@ class _Expansion:
             in_tree = any(form.relation in POWERS for form in step.forms.values())
             if field in {"bytes", "received"} and in_tree and self._is_cut:
                 raise Unfit("sizes in a tree of another number than a power of two are in no trace")
+        base = number.base
+        if self._has_elements and base.is_part(self._scale) and not base.is_rounding:
+            raise Unfit(f"{base} is no whole number of elements of {base.unit} bytes", is_open=True)
         column = number.values(self._scale, of, n)
         if field in step.forms:
             column = step.forms[field].peers(self._scale, ranks, column)
@@ -370,24 +407,24 @@ class _Expansion:
             try:
                 column = self._column(step, field, number, rank, counts, peers)
             except Unfit as cause:
-                raise self._refusal(self._lines[id(step)], step, str(cause)) from None
+                raise self._refusal(self._lines[id(step)], step, cause) from None
             if field in step.forms:
                 peers[field] = column
             rows[:, 1 + FIELDS.index(field)] = column
         return rows
 
     def _ambiguous(self, node: Node, one: str, other: str) -> DataError:
-        return _AmbiguousError(
+        return _OpenError(
             f"{self._scale}: line {self._lines[id(node)]} ({_name(self._told, node)}): "
             f"{one} and {other} fit all traces, and differ here",
-            hint="add a trace in which they differ",
+            hint="",
         )
 
-    def _refusal(self, line: int, node: Node, reason: str) -> DataError:
-        return DataError(
-            f"{self._scale}: line {line} ({_name(self._told, node)}): {reason}",
-            hint="choose another number of processes or grid, add its trace, or give --element",
-        )
+    def _refusal(self, line: int, node: Node, cause: Unfit) -> DataError:
+        told = f"{self._scale}: line {line} ({_name(self._told, node)}): {cause}"
+        if cause.is_open:
+            return _OpenError(told, hint=", or give --element if it is a size")
+        return DataError(told, hint="choose another number of processes or grid, or add its trace")
 
 
 def _name(told: ScalableSpecification, node: Node) -> str:

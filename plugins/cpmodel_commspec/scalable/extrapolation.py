@@ -31,7 +31,7 @@ from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
 from cpmodel_commspec.scalable.choice import Choice, Chooser
 from cpmodel_commspec.scalable.conditions import Part
-from cpmodel_commspec.scalable.expansion import expanded
+from cpmodel_commspec.scalable.expansion import expanded, roundings, scale_at
 from cpmodel_commspec.scalable.quantities import Quantity, fit
 from cpmodel_commspec.scalable.scales import common_order
 from cpmodel_commspec.scalable.specification import (
@@ -44,7 +44,10 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.wildcards import answering_text, resolved
+from cpmodel_commspec.simulation.wildcards import answering_text, resolved, suspected
+
+_FEWEST_OF_TESTS = 4
+"""Traces of which the largest tests the formulas of the others."""
 
 _ONCE = 1
 """Cost of a loop of one round around lines."""
@@ -178,13 +181,16 @@ class Extrapolated:
     times: Times | None
 
 
-def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
+def extrapolate(
+    traces: Sequence[Traced], element: int = 0, *, is_named: bool = False
+) -> Extrapolated:
     """Return a specification that is exact for all traces, and models of the computation.
 
     Parameters
     ----------
     traces : three or more of one program, at different numbers of processes
     element : bytes of the elements to which sizes are rounded down; 0 = no size is rounded
+    is_named : whether the user knows that receives name their sources unless they are marked
 
     Raises
     ------
@@ -193,8 +199,37 @@ def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     UnexplainedError
         If lines have no formula: it names them.
     """
-    sources = [_resolved(one) for one in traces]
-    joint = join(sources)
+    if not is_named:
+        _require_named(max(traces, key=lambda one: len(one.ranks)))
+    joint = join([_resolved(one) for one in traces])
+    found = _extrapolated(joint, element)
+    if len(traces) >= _FEWEST_OF_TESTS:
+        _hold_out(joint, element)
+    return found
+
+
+def _hold_out(joint: Joint, element: int) -> None:
+    """Raise `DataError` if smaller traces give another program than the largest one."""
+    largest = joint.traces[-1]
+    try:
+        told = _extrapolated(join(joint.traces[:-1]), element).told
+        scale = scale_at(told, len(largest.ranks))
+        there = expanded(told, scale)
+    except DataError:
+        # They need the largest trace, and say so.
+        return
+    if roundings(told, scale):
+        return
+    for what in differences(there, largest):
+        raise DataError(
+            f"the smaller traces give another program of p = {len(largest.ranks)} ({what}), so "
+            "that their formulas are not those of the program",
+            hint=_HINT,
+        )
+
+
+def _extrapolated(joint: Joint, element: int) -> Extrapolated:
+    """Return a specification that is exact for all traces."""
     tables, statements = tabulated(joint)
     chooser = Chooser(joint, tables, statements)
     choice = chooser.choice()
@@ -225,6 +260,18 @@ def extrapolate(traces: Sequence[Traced], element: int = 0) -> Extrapolated:
     )
     _verify(told, joint)
     return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
+
+
+def _require_named(traced: Traced) -> None:
+    """Raise `DataError` if ranks seem to answer messages from any source, though none is marked."""
+    found = suspected(traced)
+    if found:
+        raise DataError(
+            f"{answering_text(found)}, and the traces do not tell whether its receives name their "
+            "sources or take the message that arrives first; then other runs have other orders",
+            hint="if they name their sources, add --named-sources; else no trace decides, and "
+            "cpmodel trace spec writes one number of processes",
+        )
 
 
 def _resolved(traced: Traced) -> Traced:

@@ -53,12 +53,25 @@ class Relation(StrEnum):
     MIRRORED = "mirrored"
     """The rank that is as far from the last as this one is from the first."""
 
+    PARENT = "parent"
+    """The parent in a binary tree: (rank - 1) / 2."""
+
+    CHILD = "child"
+    """The child of a number in a binary tree: 2 rank + 1 or 2 rank + 2."""
+
+    AHEAD_X = "ahead in x"
+    """The rank that is a number of places further on along x; the ends meet."""
+
+    AHEAD_Y = "ahead in y"
+    AHEAD_Z = "ahead in z"
+
     ANY = "any"
     """Any rank that sends."""
 
 
 POWERS = frozenset({Relation.XOR_POWER, Relation.AHEAD_POWER, Relation.BEHIND_POWER})
-VALUED = frozenset({Relation.RANK, Relation.LAST, Relation.AHEAD, Relation.XOR, *POWERS})
+ALONG = (Relation.AHEAD_X, Relation.AHEAD_Y, Relation.AHEAD_Z)
+VALUED = frozenset({Relation.RANK, Relation.LAST, Relation.AHEAD, Relation.XOR, *ALONG, *POWERS})
 """Relations with a number that a formula can give."""
 
 
@@ -76,11 +89,14 @@ class Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     wraps: tuple[bool, bool, bool] = (False, False, False)
 
     def peers(self, scale: Scale, ranks: Int64Array, numbers: Int64Array) -> Int64Array:
-        """Return the partners of ranks [n]; `numbers` [n] are those that a formula gives."""
-        if self.relation is Relation.GRID:
-            return _moved(scale, ranks, self.step)
-        if self.relation is Relation.LINE:
-            return _moved(Scale(scale.processes), ranks, self.step)
+        """Return the partners of ranks [n] by numbers [n] of a formula; -1 = no partner."""
+        if self.relation in {Relation.GRID, Relation.LINE}:
+            grid = Scale(scale.processes) if self.relation is Relation.LINE else scale
+            found = _moved(grid, ranks, self.step)
+            moved = grid.places(found) - grid.places(ranks)
+            ends = [k for k, wraps in enumerate(self.wraps) if not wraps]
+            is_over = (moved != np.array(self.step)[:, np.newaxis])[ends].any(axis=0)
+            return np.where(is_over, -1, found)
         return peers(self.relation, scale, ranks, numbers)
 
 
@@ -97,12 +113,18 @@ def peers(relation: Relation, scale: Scale, ranks: Int64Array, numbers: Int64Arr
         return np.where(far | (found >= p), -1, found)
     if relation is Relation.TRANSPOSED:
         return transposed(scale, ranks)
+    if relation in ALONG:
+        places, k = scale.places(ranks), ALONG.index(relation)
+        places[k] = (places[k] + numbers) % scale.sizes[k]
+        return scale.ranks(places)
     found = {
         Relation.RANK: numbers + 0 * ranks,
         Relation.LAST: p - 1 - numbers + 0 * ranks,
         Relation.AHEAD: (ranks + numbers) % p,
         Relation.XOR: ranks ^ numbers,
         Relation.MIRRORED: p - 1 - ranks,
+        Relation.PARENT: (ranks - 1) // 2,
+        Relation.CHILD: 2 * ranks + numbers,
         Relation.ANY: 0 * ranks,
     }[relation]
     return np.where((found < 0) | (found >= p), -1, found)
@@ -121,6 +143,13 @@ def numbers(
     }
     if relation in simple:
         return simple[relation]
+    if relation in ALONG:
+        moved = scale.places(partners) - scale.places(ranks)
+        k = ALONG.index(relation)
+        return None if np.delete(moved, k, axis=0).any() else moved[k] % scale.sizes[k]
+    if relation is Relation.CHILD:
+        which = partners - 2 * ranks
+        return which if np.isin(which, (1, 2)).all() else None
     if relation in POWERS:
         ahead = {
             Relation.XOR_POWER: ranks ^ partners,
@@ -196,5 +225,8 @@ def form_text(form: Form, number: str, dimensions: int) -> str:
         Relation.BEHIND_POWER: f"(rank - (1 << {group})) % p",
         Relation.TRANSPOSED: "the transposed place",
         Relation.MIRRORED: "p - 1 - rank",
+        Relation.PARENT: "(rank - 1) / 2",
+        Relation.CHILD: f"2 * rank + {group}",
+        **{x: f"the place {number} further on along {AXES[k]}" for k, x in enumerate(ALONG)},
         Relation.ANY: "any source",
     }[form.relation]

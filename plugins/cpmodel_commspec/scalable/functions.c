@@ -27,14 +27,12 @@ static void refuse(int line, int reason)
         wrong = (long)line * REASONS + reason + 1;
 }
 //// whole: reasons
-/* n / d. Sizes are whole elements of some bytes, rounded down; other numbers have to be whole. */
-static long whole(long n, long d, long unit, int line)
+/* n / d as whole elements of some bytes. If it is none, it is rounded down or refused. */
+static long whole(long n, long d, long unit, int rounds, int line)
 {
-    if (n % d == 0)
-        return n / d;
-    if (!unit)
+    if (!rounds && n % (d * unit))
         refuse(line, WHOLE);
-    return unit ? n / (d * unit) * unit : n / d;
+    return n / (d * unit) * unit;
 }
 //// logarithm: reasons
 /* Rounded up or down if `rounding` is above or below 0. */
@@ -47,6 +45,19 @@ static long logarithm(long n, int rounding, int line)
         return k;
     if (!rounding)
         refuse(line, POWER);
+    return k + (rounding > 0);
+}
+//// root: reasons
+/* The square root, rounded up or down if `rounding` is above or below 0. */
+static long root(long n, int rounding, int line)
+{
+    long k = 0;
+    while ((k + 1) * (k + 1) <= n)
+        k++;
+    if (k * k == n)
+        return k;
+    if (!rounding)
+        refuse(line, WHOLE);
     return k + (rounding > 0);
 }
 //// same: reasons

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from math import gcd
 
 import msgspec
 import numpy as np
 
 from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_commspec.scalable.blocks import Block, blocks
-from cpmodel_commspec.scalable.quantities import Quantity, fit, power, whole
+from cpmodel_commspec.scalable.quantities import Quantity, Unfit, fit, power, whole
 from cpmodel_commspec.scalable.scales import AXES, CHILDREN, PEER, Scale
 
 _MOST_FEATURES = 3
+_MOST_SHIFTS = 40
 _MOST_OTHERS = 64
 _SAMPLE = 300
 """Values that a solution is guessed from; it is tested on all."""
@@ -32,6 +34,7 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     factors : by the names of features
     modulus : the sum is the remainder of a division by it, if it is there
     block : the bytes of an uneven block, if it is there
+    shift : variable of a loop that doubles (1) or halves (-1) the number in each round
     others : further numbers that fit the traces as well
     """
 
@@ -39,12 +42,15 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     factors: Mapping[str, Quantity] = {}
     modulus: Quantity | None = None
     block: Block | None = None
+    shift: tuple[str, int] | None = None
     others: tuple[Number, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
         """The features that it depends on."""
-        return (*self.factors, *([self.block.place] if self.block and self.block.place else []))
+        block, shift = self.block, [] if self.shift is None else [self.shift[0]]
+        turn = [] if block is None or block.turn is None else [block.turn[0]]
+        return (*self.factors, *([block.place] if block and block.place else []), *turn, *shift)
 
     def values(self, scale: Scale, features: Mapping[str, Int64Array], n: int) -> Int64Array:
         """Return the numbers [n] of operations with features [n].
@@ -59,6 +65,14 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             found += factor.value(scale) * features[name]
         if self.modulus is not None:
             found %= self.modulus.value(scale)
+        if self.shift is not None:
+            name, sign = self.shift
+            if sign > 0:
+                return found << features[name]
+            if (found % (self.base.unit << features[name])).any():
+                reason = "is halved to parts of elements, and no trace tells how it is rounded"
+                raise Unfit(f"{self.base} {reason}", is_open=True)
+            return found >> features[name]
         return found if self.block is None else found + self.block.values(scale, features)
 
     def quantities(self) -> Iterator[Quantity]:
@@ -74,10 +88,13 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         """Return the formula."""
         if self.block is not None:
             unit = grouped_text(str(self.block.unit))
-            return self.block.text(unit, _NAMES.get(self.block.place, self.block.place))
+            place = self.block.turned(_NAMES.get(self.block.place, self.block.place))
+            return self.block.text(unit, f"({place}) % p" if self.block.turn else place)
         text = str(self.base)
         for name, factor in self.factors.items():
             text = _added(text, str(factor), _NAMES.get(name, name))
+        if self.shift is not None:
+            return f"{grouped_text(text)} {'<<' if self.shift[1] > 0 else '>>'} {self.shift[0]}"
         return (
             text
             if self.modulus is None
@@ -113,13 +130,14 @@ class Misfit:
 
 def find(
     samples: Sequence[Sample], dimensions: int, names: Sequence[str], *, is_size: bool = False,
-    is_rounds: bool = False, unit: int = 0,
+    is_rounds: bool = False, unit: int = 0, loops: Sequence[str] = (),
 ) -> Number | Misfit:  # fmt: skip
     """Return the simplest number that is exact for all samples.
 
     Parameters
     ----------
     names : the features that it may depend on, the likely ones first
+    loops : those that are rounds
     is_size, unit : whether it is a number of bytes, and of elements of how many
     is_rounds : whether it counts rounds over powers of two
     """
@@ -130,9 +148,9 @@ def find(
         x for x in names if any((one.features[x] != one.features[x][0]).any() for one in samples)
     ]
 
-    def divided() -> list[Number]:
+    def divided(turns: Sequence[str] = ()) -> list[Number]:
         scales, values = [one.scale for one in samples], [one.values for one in samples]
-        found = blocks(scales, values, [one.features for one in samples], used, dimensions)
+        found = blocks(scales, values, [one.features for one in samples], used, dimensions, turns)
         return [Number(whole(0), block=one) for one in found] if is_size else []
 
     for count in range(min(_MOST_FEATURES, len(used)) + 1):
@@ -145,11 +163,47 @@ def find(
         ]
         if found:
             # A block is simpler than a sum.
-            return _with_others((len(found[0].base.terms) > 1 and divided()) or found)
-    shares = divided()
+            shares = divided() if len(found[0].base.terms) > 1 else []
+            return _with_others([*shares, *found])
+    turns = [name for name in loops if name in used]
+    shares = divided() or _shifted(samples, used, turns, dimensions, unit) * is_size
+    shares = shares or (divided(turns) if turns else [])
     if shares:
         return _with_others(shares)
     return _cyclic(samples, used, dimensions) or Misfit(_unlike(samples))
+
+
+def _shifted(
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    loops: Sequence[str],
+    dimensions: int,
+    unit: int,
+) -> list[Number]:
+    """Return the sizes that are doubled or halved in each round of a loop."""
+    found = []
+    element = unit or gcd(16, *(gcd(*np.unique(one.values).tolist()) for one in samples))
+    for name, sign in product(loops, (1, -1)):
+        once = []
+        for one in samples:
+            rounds = np.minimum(one.features[name], _MOST_SHIFTS)
+            values = one.values >> rounds if sign > 0 else one.values << rounds
+            if ((values << rounds if sign > 0 else values >> rounds) != one.values).any():
+                break
+            once.append(Sample(one.scale, values, one.features))
+        else:
+            rest = [x for x in names if x != name]
+            number = find(once, dimensions, rest, is_size=True, unit=unit)
+            if isinstance(number, Number) and number.block is None and number.modulus is None:
+                found += [
+                    msgspec.structs.replace(
+                        x, base=msgspec.structs.replace(x.base, unit=element), shift=(name, sign),
+                        others=(),
+                    )
+                    for x in (number, *number.others)
+                    if x.block is None
+                ]  # fmt: skip
+    return found
 
 
 def _with_others(found: Sequence[Number]) -> Number:

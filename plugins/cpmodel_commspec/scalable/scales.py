@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import partial
+from math import isqrt
 
 import msgspec
 import numpy as np
@@ -84,6 +86,38 @@ def even(processes: int, dimensions: int, order: Order) -> Scale:
     # Of several, that with the smallest largest size, and so on.
     best = min(tuple(sorted(sizes, reverse=True)) for sizes in falling)
     return Scale(*(best if order is Order.DOWN else best[::-1]))
+
+
+def _greedy(processes: int, dimensions: int, order: Order, *, has_squares: bool) -> Scale:
+    """Return the grid that prime factors make, each of which multiplies the smallest size.
+
+    Parameters
+    ----------
+    has_squares : whether squares of odd primes are factors, too
+    """
+    divisors = (n for n in range(2, processes + 1) if processes % n == 0)
+    primes = [n for n in divisors if all(n % k for k in range(2, isqrt(n) + 1))]
+    factors = {*primes, *(n * n for n in primes if has_squares and n > 2)}
+    sizes, rest = [1] * dimensions, processes
+    for factor in sorted(factors, reverse=True):
+        while rest % factor == 0:
+            rest //= factor
+            sizes[sizes.index(min(sizes))] *= factor
+    return Scale(*sorted(sizes, reverse=order is Order.DOWN))
+
+
+def other_grids(scales: Sequence[Scale], dimensions: int, order: Order, grid: Scale) -> list[str]:
+    """Return grids of MPI libraries that differ here and not at the traces, in words."""
+    found = []
+    for has_squares, library in ((False, "Open MPI"), (True, "SimGrid and old Open MPI")):
+        rule = partial(_greedy, dimensions=dimensions, order=order, has_squares=has_squares)
+        other = rule(grid.processes)
+        if other != grid and all(rule(one.processes) == one for one in scales):
+            found.append(
+                f"{grid} is the most even grid, and {library} may choose {other}: a trace decides, "
+                "and --grid gives another"
+            )
+    return found
 
 
 def common_order(scales: Iterator[Scale] | tuple[Scale, ...], dimensions: int) -> Order | None:

@@ -26,9 +26,9 @@ from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.blocks import Block, Rule
 from cpmodel_commspec.scalable.conditions import Condition
-from cpmodel_commspec.scalable.forms import Form, Relation
+from cpmodel_commspec.scalable.forms import ALONG, Form, Relation
 from cpmodel_commspec.scalable.numbers import Number, grouped_text
-from cpmodel_commspec.scalable.quantities import Basis, Quantity, Term
+from cpmodel_commspec.scalable.quantities import LOG2, Basis, Quantity, Term
 from cpmodel_commspec.scalable.scales import AXES, CALLS, PEER, RANK, Order, Scale, even
 from cpmodel_commspec.scalable.specification import (
     BLOCKS,
@@ -53,8 +53,9 @@ NAMES = {
 class Formulas:
     """Writer of formulas; `functions` notes the functions that they call."""
 
-    def __init__(self, functions: Functions, dimensions: int) -> None:
-        self._functions, self._dimensions = functions, dimensions
+    def __init__(self, functions: Functions, told: ScalableSpecification) -> None:
+        self._functions, self._dimensions = functions, told.dimensions
+        self._has_elements = told.has_elements
 
     def quantity(self, told: Quantity, line: int) -> str:
         """Return a formula of the number of processes and the grid."""
@@ -67,7 +68,8 @@ class Formulas:
         above = self._sum(told.terms, below, powers, line)
         under = self._product(below, powers)
         self._functions.use("whole")
-        return f"whole({above}, {under}, {told.unit if told.is_rounding else 0}, {line})"
+        unit = told.unit if told.is_rounding or self._has_elements else 1
+        return f"whole({above}, {under}, {unit}, {int(told.is_rounding)}, {line})"
 
     def number(self, told: Number, line: int, features: Mapping[str, str] | None = None) -> str:
         """Return a number; `features` are formulas of features that have no variable."""
@@ -82,6 +84,12 @@ class Formulas:
             else:
                 text += f" + {grouped_text(self.quantity(factor, line))} * {feature}"
         text = text.removeprefix("0 + ") if told.factors else text
+        if told.shift is not None:
+            times = f"(1L << {self.feature(told.shift[0], features or {})})"
+            if told.shift[1] > 0:
+                return f"{grouped_text(text)} * {times}"
+            self._functions.use("whole")
+            return f"whole({text}, {times}, {told.base.unit}, 0, {line})"
         if told.modulus is None:
             return text
         self._functions.use("turn")
@@ -90,7 +98,10 @@ class Formulas:
     def _block(self, told: Block, line: int, features: Mapping[str, str]) -> str:
         if told.rule is Rule.UP:
             self._functions.use("block_up")
-        place = self.feature(told.place, features) if told.place else ""
+        place = told.turned(self.feature(told.place, features)) if told.place else ""
+        if told.turn is not None:
+            self._functions.use("turn")
+            place = f"turn({place}, p)"
         return told.text(grouped_text(self.quantity(told.unit, line)), place)
 
     def feature(self, name: str, features: Mapping[str, str]) -> str:
@@ -109,34 +120,37 @@ class Formulas:
     def partner(self, form: Form, number: str, line: int) -> str:
         """Return the rank of a partner."""
         relation = form.relation
-        if relation is Relation.GRID and self._dimensions > 1:
+        group = grouped_text(number)
+        if relation in ALONG or (relation is Relation.GRID and self._dimensions > 1):
             self._functions.use("rank_at")
-            places = [_moved(f"i{axis}", step) for axis, step in zip(AXES, form.step, strict=True)]
+            places = [
+                f"i{axis} + {group}" if one is relation else _moved(f"i{axis}", step)
+                for axis, one, step in zip(AXES, ALONG, form.step, strict=True)
+            ]
             return f"rank_at({', '.join(places)})"
-        if relation in {Relation.GRID, Relation.LINE}:
-            text = _moved(RANK, form.step[0])
-            if form.wraps[0]:
-                self._functions.use("turn")
-                return f"(int)turn({text}, p)"
-            return text
+        if relation in {Relation.GRID, Relation.LINE} and not form.wraps[0]:
+            return _moved(RANK, form.step[0])
         if relation is Relation.TRANSPOSED:
             self._functions.use("transposed")
             return "transposed()"
-        group = grouped_text(number)
-        if relation in {Relation.AHEAD, Relation.AHEAD_POWER, Relation.BEHIND_POWER}:
+        around = {
+            Relation.GRID: _moved(RANK, form.step[0]),
+            Relation.LINE: _moved(RANK, form.step[0]),
+            Relation.AHEAD: f"rank + {group}",
+            Relation.AHEAD_POWER: f"rank + (1L << {group})",
+            Relation.BEHIND_POWER: f"rank - (1L << {group})",
+        }
+        if relation in around:
             self._functions.use("turn")
-            text = {
-                Relation.AHEAD: f"rank + {group}",
-                Relation.AHEAD_POWER: f"rank + (1L << {group})",
-                Relation.BEHIND_POWER: f"rank - (1L << {group})",
-            }[relation]
-            return f"(int)turn({text}, p)"
+            return f"(int)turn({around[relation]}, p)"
         text = {
             Relation.RANK: number,
             Relation.LAST: f"p - 1 - {group}",
             Relation.XOR: f"rank ^ {group}",
             Relation.XOR_POWER: f"rank ^ (1L << {group})",
             Relation.MIRRORED: "p - 1 - rank",
+            Relation.PARENT: "(rank - 1) / 2",
+            Relation.CHILD: f"2 * rank + {group}",
         }[relation]
         self._functions.use("within")
         return f"within({text}, {line})"
@@ -148,8 +162,8 @@ class Formulas:
         text = ""
         for term in terms:
             factor = term.numerator * (below // term.denominator)
-            if term.basis.is_log:
-                parts = [self._logarithm(term.basis, line), *_powers(powers, self._dimensions)]
+            if term.basis.function:
+                parts = [self._rounded(term.basis, line), *_powers(powers, self._dimensions)]
                 product = _times(factor, " * ".join(parts))
             else:
                 raised = [a + b for a, b in zip(term.basis.powers, powers, strict=True)]
@@ -163,9 +177,10 @@ class Formulas:
             )
         return text or "0"
 
-    def _logarithm(self, basis: Basis, line: int) -> str:
-        self._functions.use("logarithm")
-        return f"logarithm({self._product(1, basis.powers)}, {basis.rounding}, {line})"
+    def _rounded(self, basis: Basis, line: int) -> str:
+        name = "logarithm" if basis.function == LOG2 else "root"
+        self._functions.use(name)
+        return f"{name}({self._product(1, basis.powers)}, {basis.rounding}, {line})"
 
     def _product(self, factor: int, powers: tuple[int, int, int]) -> str:
         names = _powers(powers, self._dimensions)
@@ -270,7 +285,7 @@ class _Writer:
         self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
         self._classes = {} if times is None else times.groups
         self._told, self._functions = told, functions
-        self._formulas = Formulas(functions, told.dimensions)
+        self._formulas = Formulas(functions, told)
         self._lines = {id(node): line for line, (node, _) in enumerate(walk(told.body), 1)}
 
     def statements(self, nodes: Sequence[Node], depth: int) -> Iterator[str]:
@@ -397,7 +412,11 @@ class _Writer:
         for number in numbers:
             for quantity in number.quantities():
                 text = self._formulas.quantity(quantity, line)
-                if "logarithm(" in text or ("whole(" in text and not quantity.is_rounding):
+                if (
+                    "logarithm(" in text
+                    or "root(" in text
+                    or ("whole(" in text and not quantity.is_rounding)
+                ):
                     yield f"(void)({text});"
             # Rounds of loops and partners are not known here, and their first ones stand for them.
             first = {PEER: "0", **{variable(depth): "0" for depth in range(len(around))}}
@@ -429,11 +448,16 @@ class _Writer:
             number = step.numbers.get(field)
             if number is None:
                 continue
+            if number.shift is not None and number.shift[1] < 0:
+                # Halved sizes are the largest in the first round.
+                last = {**last, number.shift[0]: "0"}
             if number.block is not None:
                 size = " * ".join(number.block.axes)
                 last = {**last, number.block.place: f"{size} - 1"}
                 if number.block.rule is not Rule.LAST:
-                    block = msgspec.structs.replace(number.block, rule=Rule.CEILING, place="")
+                    block = msgspec.structs.replace(
+                        number.block, rule=Rule.CEILING, place="", turn=None
+                    )
                     number = msgspec.structs.replace(number, block=block)
             for told in {str(x): x for x in (number, _least(number))}.values():
                 text = self._formulas.number(told, line, last)

@@ -163,3 +163,9 @@ class ScalableSpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     def lines(self) -> int:
         """Number of operations and loops."""
         return sum(1 for _ in walk(self.body))
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether any trace shows that sizes are divided into whole elements."""
+        steps = (node for node, _ in walk(self.body) if isinstance(node, Step))
+        return any(number.block for step in steps for number in step.numbers.values())

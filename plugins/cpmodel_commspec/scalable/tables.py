@@ -16,7 +16,7 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.units import counted
 from cpmodel_commspec.compression.merging import statements
 from cpmodel_commspec.compression.specify import Tags, choose_tags
-from cpmodel_commspec.expressions import is_even, is_series
+from cpmodel_commspec.expressions import LEAST_SERIES, is_even, is_series
 from cpmodel_commspec.operations import Communicator, End, Recorded, Shape, Traced
 
 _FEWEST = 3
@@ -279,16 +279,17 @@ class Messages:
         """Yield the traces with such messages."""
         yield from (k for k, ranks in enumerate(self.ranks) if len(ranks))
 
-    def is_series(self, numbers: Sequence[Int64Array]) -> bool:
+    def is_series(self, numbers: Sequence[Int64Array], least: int = LEAST_SERIES) -> bool:
         """Tell whether numbers, in the order of operations, follow each other evenly.
 
         Parameters
         ----------
         numbers : of each trace, [n]
+        least : partners of one rank
         """
         of_traces = [
             np.split(found, np.flatnonzero(np.diff(ranks)) + 1)
             for (ranks, _), found in zip(self.in_order, numbers, strict=True)
-            if len(ranks)
+            if len(found)
         ]
-        return all(map(is_even, of_traces)) and any(map(is_series, of_traces))
+        return all(map(is_even, of_traces)) and any(is_series(own, least) for own in of_traces)

@@ -13,15 +13,19 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.units import counted
-from cpmodel_commspec.operations import FIELDS, TOGETHER, Kind, Recorded, Shape
+from cpmodel_commspec.operations import FIELDS, TOGETHER, Kind, Recorded, Shape, Traced
 from cpmodel_commspec.simulation.simulator import Blocked, Outcome, Sends, simulate
 from cpmodel_commspec.specification import Specification
 
 
 def mismatches(told: Specification) -> Iterator[str]:
     """Yield the reasons why the ranks would not reach the end, in words."""
-    ranks = [told.of_rank(rank) for rank in range(told.processes)]
-    sent, received = _messages(told, ranks)
+    return mismatches_of(told, [told.of_rank(rank) for rank in range(told.processes)])
+
+
+def mismatches_of(told: Traced | Specification, ranks: Sequence[Recorded]) -> Iterator[str]:
+    """Yield the reasons why ranks with the shapes of a trace would not reach the end, in words."""
+    sent, received = _messages(told.shapes, ranks)
     same = sent.shape == received.shape and (sent == received).all()
     if not same:
         pairs = {tuple(row) for row in sent.tolist()} ^ {tuple(row) for row in received.tolist()}
@@ -31,7 +35,7 @@ def mismatches(told: Specification) -> Iterator[str]:
         )
     for number, communicator in enumerate(told.communicators):
         for group in communicator.groups:
-            calls = {_together(told, ranks[rank], number) for rank in group}
+            calls = {_together(told.shapes, ranks[rank], number) for rank in group}
             if len(calls) > 1:
                 yield (
                     f"ranks {group[0]} to {group[-1]} do not all make the same collective calls "
@@ -40,17 +44,17 @@ def mismatches(told: Specification) -> Iterator[str]:
                 break
 
 
-def _messages(told: Specification, ranks: Sequence[Recorded]) -> tuple[Int64Array, Int64Array]:
+def _messages(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[Int64Array, Int64Array]:
     """Return (sender, receiver, communicator, tag, bytes) of all messages, sorted but for bytes.
 
     Messages of one sender, receiver, communicator and tag stay in their order, which is that in
     which they are matched.
     """
-    ends = {end for shape in told.shapes for end in shape.ends}
-    comms = np.array([shape.comm for shape in told.shapes], np.int64)
+    ends = {end for shape in shapes for end in shape.ends}
+    comms = np.array([shape.comm for shape in shapes], np.int64)
     tables: dict[bool, list[Int64Array]] = {True: [], False: []}
     for end in sorted(ends):
-        has_end = np.array([end in shape.ends for shape in told.shapes], np.bool_)
+        has_end = np.array([end in shape.ends for shape in shapes], np.bool_)
         columns = list(end.columns)
         for rank, one in enumerate(ranks):
             here = np.flatnonzero(has_end[one.shapes])
@@ -70,11 +74,11 @@ def _sorted(parts: list[Int64Array]) -> Int64Array:
     return table[order, 1:]
 
 
-def _together(told: Specification, one: Recorded, number: int) -> bytes:
+def _together(shapes: Sequence[Shape], one: Recorded, number: int) -> bytes:
     """Return the collective calls of a rank on a communicator, in a form that compares."""
-    names = sorted({shape.name for shape in told.shapes})
-    codes = np.array([names.index(shape.name) for shape in told.shapes], np.int64)
-    is_meant = [shape.comm == number and shape.kind in TOGETHER for shape in told.shapes]
+    names = sorted({shape.name for shape in shapes})
+    codes = np.array([names.index(shape.name) for shape in shapes], np.int64)
+    is_meant = [shape.comm == number and shape.kind in TOGETHER for shape in shapes]
     here = np.array(is_meant, np.bool_)[one.shapes]
     roots = one.values[:, FIELDS.index("root")]
     return np.stack([codes[one.shapes], roots])[:, here].tobytes()

@@ -9,6 +9,7 @@ alone (algorithm 2 of Wu, Mueller and Pakin, TOPC 2014).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -141,6 +142,25 @@ def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, 
     if not any(shape.is_any for shape in shapes):
         return ()
     return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
+
+
+def suspected(traced: Traced) -> tuple[int, ...]:
+    """Return the ranks that answer messages of many sources, in a trace without any mark.
+
+    Neighbours answer each other, too. So at most half of the ranks have many sources.
+    """
+    if any(shape.is_any for shape in traced.shapes):
+        return ()
+    many = Counter(
+        receive
+        for (_, receive), messages in _sources(traced).items()
+        if len({source for source, _, _ in messages}) > 2
+    )
+    chosen = {receive for receive, ranks in many.items() if 2 * ranks <= len(traced.ranks)}
+    told = _with_marks(
+        traced, {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in chosen}
+    )
+    return answering(told.shapes, told.ranks)
 
 
 def answering_text(ranks: Sequence[int]) -> str:

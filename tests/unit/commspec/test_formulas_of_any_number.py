@@ -17,9 +17,9 @@ from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.extrapolation import extrapolate
 from cpmodel_commspec.scalable.numbers import Sample, find
 from cpmodel_commspec.scalable.quantities import Unfit, fit
-from cpmodel_commspec.scalable.scales import Order, Scale, even, features
+from cpmodel_commspec.scalable.scales import Order, Scale, even, features, other_grids
 from cpmodel_commspec.scalable.times import ENDING, Key
-from patterns import stencil2, stencil3
+from patterns import even_grid, stencil2, stencil3
 from trace_writer import Comm
 
 LINE = [Scale(p) for p in (4, 8, 16)]
@@ -36,10 +36,12 @@ def texts(scales, values, dimensions, **options):
         (LINE, (7, 7, 7), "7"),
         (LINE, (3, 7, 15), "p - 1"),
         ([*LINE, Scale(32)], (12, 18, 42, 138), "10 + (p * p) / 8"),
-        ([*LINE, Scale(12)], (2, 3, 4, 4), "ceil(log2(p))"),
+        ([*LINE, Scale(24)], (2, 3, 4, 5), "ceil(log2(p)) | ceil(sqrt(p))"),
+        ([*LINE, Scale(32)], (2, 3, 4, 5), "log2(p)"),
+        ([*LINE, Scale(32)], (2, 3, 4, 6), "ceil(sqrt(p))"),
         ([*LINE, Scale(12)], (2, 3, 4, 3), "floor(log2(p))"),
         ([*GRID, Scale(4, 8)], (221184, 110592, 27648, 13824), "1769472 / (p * x)"),
-        (LINE, (2, 3, 4), "log2(p)"),
+        (LINE, (2, 3, 4), "log2(p) | ceil(sqrt(p))"),
         (LINE, (2**18, 2**16, 2**14), "4194304 / (p * p)"),
         (LINE, (2, 4, 8), "p / 2"),
         (LINE, (104, 56, 32), "8 + 384 / p"),
@@ -48,7 +50,8 @@ def texts(scales, values, dimensions, **options):
     ],
 )
 def test_a_formula_is_exact_and_the_simplest(scales, values, text):
-    assert texts(scales, values, (scales[0] != Scale(4) and 2) or 1) == [text]
+    found = texts(scales, values, (scales[0] != Scale(4) and 2) or 1)
+    assert " | ".join(found) == text
 
 
 def test_numbers_that_the_largest_trace_refutes_have_no_formula():
@@ -63,7 +66,7 @@ def test_numbers_that_the_largest_trace_refutes_have_no_formula():
 
 
 def test_a_logarithm_and_a_quotient_have_values_where_these_are_whole():
-    [rounds] = fit(LINE, (2, 3, 4), 1)
+    [rounds] = fit([*LINE, Scale(32)], (2, 3, 4, 5), 1)
     assert rounds.value(Scale(64)) == 6
     with pytest.raises(Unfit, match=r"log2\(p\) is no whole number"):
         rounds.value(Scale(12))
@@ -79,9 +82,11 @@ def test_sizes_are_rounded_down_to_whole_elements_of_given_bytes():
     [size] = fit(GRID, (2048, 2048, 1024), 2, is_size=True, unit=8)
     assert [size.value(Scale(x, 3)) for x in (3, 5, 8)] == [1360, 816, 512]
     assert [size.is_rounded(Scale(x, 3)) for x in (3, 5, 8)] == [True, True, False]
-    # Whole numbers are not rounded, whatever sizes the traces had.
+    # Whole bytes can be parts of elements.
     [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True, unit=8)
-    assert size.value(Scale(32)) == 3500
+    assert size.value(Scale(32)) == 3496
+    [size] = fit(LINE, (28000, 14000, 7000), 1, is_size=True)
+    assert (size.value(Scale(32)), size.is_part(Scale(32))) == (3500, True)
 
 
 def test_traces_with_quotients_of_elements_decide_how_sizes_are_rounded():
@@ -304,3 +309,80 @@ def test_masters_and_workers_are_refused(name, shared_data):
     folder = shared_data / "traces"
     with pytest.raises(DataError, match="rank 0 answers the source of each message"):
         extrapolate([recorded(folder / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)])
+
+
+def test_partners_over_an_end_that_does_not_meet_the_other_do_not_exist(tmp_path):
+    def pairs(rank):
+        with rank.region("pairs"):
+            for _ in range(3):
+                if rank.rank % 2:
+                    rank.receive(rank.rank - 1, 56)
+                else:
+                    rank.send(rank.rank + 1, 56)
+
+    told = extrapolate(traces_of(pairs, tmp_path)).told
+    with pytest.raises(DataError, match="rank 8 has no partner"):
+        expanded(told, scale_at(told, 9))
+
+
+def test_a_sum_and_a_block_that_differ_are_told_with_the_trace_that_decides(tmp_path):
+    def ghosts(rank):
+        p = rank.ranks
+        for _ in range(3):
+            rank.exchange((rank.rank + 1) % p, (rank.rank - 1) % p, 8 * (256 // p + 2))
+
+    told = extrapolate(traces_of(ghosts, tmp_path)).told
+    with pytest.raises(DataError, match="fit all traces, and differ here") as caught:
+        expanded(told, scale_at(told, 12))
+    assert "p = 5, which decides" in caught.value.hint
+
+
+def answers(rank):
+    for _ in range(3):
+        with rank.region("serve"):
+            if rank.rank:
+                rank.send(0, 32)
+                rank.receive(0, 64, tag=1)
+            else:
+                for source in range(1, rank.ranks):
+                    rank.receive(source, 32)
+                    rank.send(source, 64, tag=1)
+
+
+def test_ranks_that_answer_each_message_are_refused_unless_receives_name_their_sources(tmp_path):
+    traces = traces_of(answers, tmp_path)
+    with pytest.raises(DataError, match="rank 0 answers the source of each message") as caught:
+        extrapolate(traces)
+    assert "--named-sources" in caught.value.hint
+    told = extrapolate(traces, is_named=True).told
+    there = recorded(traced(tmp_path / "12", 12, answers))
+    assert list(differences(expanded(told, scale_at(told, 12)), there)) == []
+
+
+def test_a_program_that_the_smaller_traces_give_otherwise_is_refused(tmp_path):
+    def few_rows(rank):
+        p, me = rank.ranks, rank.rank
+        x = even_grid(p, 2)[1]
+        begin = me // x * x
+        for _ in range(3):
+            with rank.region("columns"):
+                rank.exchange((me + x) % p, (me - x) % p, 400)
+            if me // x < 4:
+                with rank.region("rows"):
+                    rank.exchange(begin + (me + 1) % x, begin + (me - 1) % x, 200)
+
+    with pytest.raises(DataError, match="the smaller traces give another program of p = 32"):
+        extrapolate(traces_of(few_rows, tmp_path, (4, 8, 16, 32)))
+
+
+def test_grids_that_libraries_choose_otherwise_are_named():
+    assert other_grids(GRID, 2, Order.UP, Scale(8, 8)) == []
+    [told] = other_grids(GRID, 2, Order.UP, Scale(8, 9))
+    assert "Open MPI may choose p = 72 (6 x 12)" in told
+    [told] = other_grids(GRID, 2, Order.UP, Scale(3, 3))
+    assert "SimGrid and old Open MPI may choose p = 9 (1 x 9)" in told
+    assert other_grids([*GRID, Scale(3, 3)], 2, Order.UP, Scale(5, 5)) == []
+
+
+def traces_of(program, folder, processes=(4, 8, 16)):
+    return [recorded(traced(folder / str(p), p, program)) for p in processes]

@@ -49,7 +49,7 @@ def test_run_times_at_four_times_the_scale_are_within_their_bands(name, simulate
     predicted = seconds_of(expanded(found.told, scale, found.times))
     run = seconds_of(at(simulated, name, 64))
     assert predicted == pytest.approx(run, rel=0.03)
-    assert abs(run / predicted - 1) <= held.band(scale)
+    assert abs(run / predicted - 1) <= held.band(scale, held.error)
 
 
 def seconds_of(traced):

@@ -27,6 +27,8 @@ SIZES = {
     "odd_even": (6, 8),
     "tree": (8, 16),
     "dissemination": (4, 16),
+    "halves": (4, 16),
+    "middle_and_roots": (8, 16),
 }
 
 
