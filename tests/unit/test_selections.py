@@ -53,7 +53,7 @@ def test_a_query_keeps_matches_with_their_callers(experiment):
         "main",
         "main/MPI_Barrier",
     ]
-    # The total of the answer is that of the matches.
+    # The answer sums the matches alone.
     ranking = cpm.rank(cpm.fit(found), target=256)
     assert ranking.total[0] == pytest.approx(0.75 * 16 * 1.015, rel=0.02)
 

@@ -1,4 +1,4 @@
-"""Repetitions with the same anchor are parsed once, and nothing is taken from another anchor."""
+"""Repetitions with the same anchor are parsed once; another anchor is parsed."""
 
 from __future__ import annotations
 
