@@ -70,7 +70,7 @@ def browser_services(
 
     `fitted` are the models on the first screen, if they exist.
     """
-    from callpath_modeler.bookmarks import BookmarkFile
+    from callpath_modeler.profile.bookmarks import BookmarkFile
     from callpath_modeler.tui.services import BrowserServices
 
     here = _Services(console, ctx, study, fitted)

@@ -744,7 +744,7 @@ def _expand(sources: Sequence[str | Path]) -> list[Path]:
             paths += [Path(path) for path in found]
         else:
             paths.append(Path(text))
-    from callpath_modeler.bookmarks import NAME as BOOKMARKS
+    from callpath_modeler.profile.bookmarks import NAME as BOOKMARKS
 
     # A glob of the shell may include them.
     return [path for path in paths if path.name not in {CONFIGURATION, BOOKMARKS}] or paths

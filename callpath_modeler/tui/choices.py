@@ -12,10 +12,10 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
-from callpath_modeler.bookmarks import Bookmark, BookmarkFile
 from callpath_modeler.errors import CallpathModelerError, UsageError
 from callpath_modeler.modeling import Centre, centre
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.bookmarks import Bookmark, BookmarkFile
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric

@@ -14,10 +14,10 @@ from pathlib import Path
 from callpath_modeler.analysis.answer_bands import AnswerInputs
 from callpath_modeler.analysis.pair_forecast import PairInputs, ViewForecast
 from callpath_modeler.arrays import IntArray
-from callpath_modeler.bookmarks import BookmarkFile
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.bookmarks import BookmarkFile
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.layout import DEFAULT_STYLE, Listing, TextStyle

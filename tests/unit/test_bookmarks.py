@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from callpath_modeler.bookmarks import LONGEST_NOTE, NAME, Bookmark, BookmarkFile
 from callpath_modeler.errors import InputError, OutputError
+from callpath_modeler.profile.bookmarks import LONGEST_NOTE, NAME, Bookmark, BookmarkFile
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.schema import PROGRAM, Region
 from callpath_modeler.studies.loading import load

@@ -8,7 +8,7 @@ import pytest
 from driver import GIVEN, drive
 from test_session import text
 
-from callpath_modeler.bookmarks import NAME, Bookmark, BookmarkFile
+from callpath_modeler.profile.bookmarks import NAME, Bookmark, BookmarkFile
 from callpath_modeler.profile.tree_views import ViewKind
 
 
