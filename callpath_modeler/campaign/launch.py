@@ -32,6 +32,7 @@ from msgspec import Struct
 from callpath_modeler.campaign.plan import STATE, Plan, PlannedRun
 from callpath_modeler.campaign.profilers import (
     DIRECTORY_VARIABLE,
+    FILTER_VARIABLE,
     Profiler,
     largest_memory,
     profiler,
@@ -134,6 +135,11 @@ class SeriesFolder:
     def __init__(self, path: Path) -> None:
         self.path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as the user wrote them
         self.state = self.path / STATE
+        self.filter = self.state / "filter"
+
+    def filter_variables(self) -> dict[str, str]:
+        """Return the variable for the filter of functions; {} = there is no filter."""
+        return {FILTER_VARIABLE: str(self.filter)} if self.filter.exists() else {}
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -349,7 +355,8 @@ def run_here(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float = 0
         folder = series.begin(run)
         words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
         inherited = {k: v for k, v in os.environ.items() if k != DIRECTORY_VARIABLE}
-        environment = {**inherited, **tool.environment_of(folder, plan.program)}
+        own = {**tool.environment_of(folder, plan.program), **series.filter_variables()}
+        environment = {**inherited, **own}
         state = machine_state()
         began = datetime.now(UTC).isoformat(timespec="seconds")
         ended = _executed(words, environment, plan.folder, folder, min(limits, default=0.0))

@@ -85,6 +85,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     scheduler_options : further options of the scheduler
     until : the band that is narrow enough, as the user writes it; "" = all runs are made
     budget : largest cost of all runs, as the user writes it; "" = no limit
+    profile_once : True = a first run chooses the functions that the others do not measure
     """
 
     schema: int
@@ -101,6 +102,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     scheduler_options: list[str] = []
     until: str = ""
     budget: str = ""
+    profile_once: bool = False
 
     @property
     def program(self) -> str:
@@ -370,4 +372,5 @@ def joined_plan(stored: Plan, asked: Plan) -> Plan:
         varied=varied,
         repetitions=max(stored.repetitions, asked.repetitions),
         seed=stored.seed,
+        profile_once=stored.profile_once or asked.profile_once,
     )

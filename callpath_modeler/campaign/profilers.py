@@ -16,6 +16,9 @@ DIRECTORY_VARIABLE = "CPM_RUN_DIRECTORY"
 It is not set for other profilers, so that a timer in the program does not disturb them.
 """
 
+FILTER_VARIABLE = "SCOREP_FILTERING_FILE"
+"""Variable of Score-P for the file that names the functions which it does not measure."""
+
 
 class Profiler(Struct, frozen=True):
     """What a measurement tool needs; ``{dir}`` is the directory of the run.

@@ -65,6 +65,7 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
     lines += [f"#SBATCH {option}" for option in options]
     paths = {name: shlex.quote(str(folder / name)) for name in (OUTPUT, MESSAGES, _STATUS, "nodes")}
     words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
+    own = {**tool.environment_of(folder, plan.program), **series.filter_variables()}
     lines += [
         "# shellcheck disable=SC2016 # the words of the command are literal",
         "# A requeued job begins again. Only the first part of a long output is kept.",
@@ -74,10 +75,7 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
         f"cd -- {shlex.quote(plan.folder)} || exit 1",
     ]
     lines.append(f"unset {DIRECTORY_VARIABLE}")
-    lines += [
-        f"export {name}={shlex.quote(value)}"
-        for name, value in tool.environment_of(folder, plan.program).items()
-    ]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
     lines += [
         f'printf "%s\\n" "${{SLURM_JOB_NODELIST:-$HOSTNAME}}" > {paths["nodes"]}',
         "begin=$(date +%s.%N)",

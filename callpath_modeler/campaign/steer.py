@@ -1,7 +1,8 @@
 """The next run of a series: by the band of the total at a target, and by a budget.
 
 The models are made again after each run. `analysis.advise` predicts what each possible run would
-do to the band, as it does for ``cpmodel info --advise``.
+do to the band, as it does for ``cpmodel info --advise``. With ``--profile-once``, a run before the
+series chooses the functions that the others do not measure.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shortened
@@ -244,3 +245,15 @@ class Steering:
             return self._affordable(runs[::-1], left)
         best = advice.best(left / _SAFETY, goal.ratio)
         return None if best is None else missing[int(best.scale)][0]
+
+
+def first_of(series: SeriesFolder, plan: Plan) -> tuple[SeriesFolder, Plan]:
+    """Return the series of the run that chooses the filter: once, at the smallest values."""
+    from callpath_modeler.campaign.launch import SeriesFolder
+
+    smallest = {name: [min(values)] for name, values in plan.varied.items()}
+    once = structs.replace(
+        plan, scales=[min(plan.scales)], varied=smallest, repetitions=1, profile_once=False,
+        until="", budget="",
+    )  # fmt: skip
+    return SeriesFolder(series.state / "first"), once

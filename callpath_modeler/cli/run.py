@@ -21,7 +21,7 @@ from callpath_modeler.cli.option_groups import (
     call_option,
     option,
 )
-from callpath_modeler.errors import UsageError
+from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.printable import shell_word
 from callpath_modeler.units import counted, quantity, significant
 
@@ -34,6 +34,8 @@ _PROFILERS = ("time", "timer", "scorep", "hpctoolkit", "caliper", "tau", "nsys",
 _HOPELESS = 3
 """Number of failed runs, with no success, after which a series ends."""
 _DIRECTORY = Path("runs")
+_VISIT_COST = 1e-7, 1e-6
+"""Seconds for entering and leaving a function, as the default of ``cpmodel refine``."""
 
 
 class _Runner(Protocol):
@@ -63,6 +65,8 @@ class _Runner(Protocol):
              "e.g. 'band 1.5 at 1024'.", group=RUNS)  # fmt: skip
 @call_option("--budget COST", "Largest cost of all runs, e.g. '200 core-hours'.",
              group=RUNS)  # fmt: skip
+@option("--profile-once", "Measure all functions in one run, and only those that tell much in the "
+        "others (Score-P).", is_flag=True, written=bool, example="true", group=RUNS)  # fmt: skip
 @option("--submit", "Submit each run as a job.", type=click.Choice(["slurm"]), group=RUNS)
 @option("--sbatch OPTION", "Option of sbatch, e.g. --sbatch=--partition=short.", multiple=True,
         example='["--partition=short"]', written=list[str], group=RUNS)  # fmt: skip
@@ -89,6 +93,7 @@ def command(
     seed: int | None,
     until: str | None,
     budget: str | None,
+    profile_once: bool,
     submit: str | None,
     sbatch: tuple[str, ...],
     poll: float,
@@ -107,7 +112,7 @@ def command(
     after an interruption. The program runs in the present directory; {dir} is that of the run.
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from callpath_modeler.campaign import plan as plans
-    from callpath_modeler.campaign.launch import LocalRunner, SeriesFolder
+    from callpath_modeler.campaign.launch import SeriesFolder
     from callpath_modeler.campaign.profilers import timer_header as header
 
     if timer_header:
@@ -124,7 +129,7 @@ def command(
     plan = _plan(
         series.path, stored if again else None, words, scales, vary,
         repetitions=repeat, profiler=profiler, limit=time_limit, seed=seed,
-        submit=submit, options=sbatch, until=until, budget=budget,
+        submit=submit, options=sbatch, until=until, budget=budget, profile_once=profile_once,
     )  # fmt: skip
     if stored is not None and (again or series.has_runs()):
         plan = plans.joined_plan(stored, plan)
@@ -135,13 +140,9 @@ def command(
     with series.locked():
         series.remove_interrupted()
         plans.write_plan(series.path, plan)
-        if plan.submit:
-            from callpath_modeler.campaign.slurm import SlurmRunner
-
-            runner: _Runner = SlurmRunner(series, plan, poll)
-        else:
-            runner = LocalRunner(series, plan)
+        runner = _runner(series, plan, poll)
         try:
+            _choose_filter(console, series, plan, poll)
             if plan.until or plan.budget:
                 failed, ending = _steered(console, series, plan, runner, attempts)
             else:
@@ -154,6 +155,48 @@ def command(
             )
             raise
     _conclude(console, series, plan, failed, ending)
+
+
+def _runner(series: SeriesFolder, plan: Plan, poll: float) -> _Runner:
+    from callpath_modeler.campaign.launch import LocalRunner
+    from callpath_modeler.campaign.slurm import SlurmRunner
+
+    return SlurmRunner(series, plan, poll) if plan.submit else LocalRunner(series, plan)
+
+
+def _choose_filter(console: Console, series: SeriesFolder, plan: Plan, poll: float) -> None:
+    """Let a first run choose the functions that the others do not measure, if it has not yet.
+
+    Raises
+    ------
+    DataError
+        If this run fails.
+    """
+    from callpath_modeler.analysis.refinement import VisitCost, refine
+    from callpath_modeler.campaign.plan import write_plan
+    from callpath_modeler.campaign.steer import first_of
+    from callpath_modeler.report.refinement_text import filter_text
+    from callpath_modeler.studies.study import Study
+    from callpath_modeler.support.atomic import write_file
+
+    if not plan.profile_once or series.filter.exists():
+        return
+    first, once = first_of(series, plan)
+    (run,) = once.runs()
+    with first.locked():
+        write_plan(first.path, once)
+        if not first.is_done(run):
+            for record in _runner(first, once, poll).results([run]):
+                if record.failure:
+                    raise DataError(
+                        f"the run that chooses the filter failed: {record.failure}",
+                        hint=f"its output is in {_relative(first.path)}",
+                    )
+    study = Study(str(first.path / run.name)).reading(requirements=True)
+    found = refine(study.ranking(), VisitCost(*_VISIT_COST))
+    write_file(series.filter, filter_text(found).encode(), overwrite=True)
+    excluded = counted(len(found.excluded), "function")
+    console.note(f"{run.name} chose the filter: {excluded} will not be measured")
 
 
 def _plan(
@@ -171,6 +214,7 @@ def _plan(
     options: Sequence[str],
     until: str | None,
     budget: str | None,
+    profile_once: bool,
 ) -> Plan:
     """Return the plan that the options ask for, with the values of a stored one as defaults."""
     from callpath_modeler.campaign import plan as plans
@@ -206,7 +250,13 @@ def _plan(
         scheduler_options=list(options) or ([] if stored is None else stored.scheduler_options),
         until=until or ("" if stored is None else stored.until),
         budget=budget or ("" if stored is None else stored.budget),
+        profile_once=profile_once or (stored is not None and stored.profile_once),
     )
+    if found.profile_once and found.profiler != "scorep":
+        raise UsageError(
+            f"--profile-once: a run with --profiler {found.profiler} cannot filter functions",
+            hint="--profiler scorep",
+        )
     if stored is None:
         return found
     from msgspec import structs

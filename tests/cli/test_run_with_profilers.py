@@ -12,6 +12,7 @@ import pytest
 from callpath_modeler.campaign.profilers import PROFILERS
 from callpath_modeler.cli.run import _PROFILERS
 
+LULESH = Path(__file__).parents[2] / "sample_profiles" / "lulesh" / "lulesh.p8.r1"
 _RECORD = """#!{python}
 import json, os, sys
 from pathlib import Path
@@ -142,3 +143,70 @@ def test_wall_time_sets_no_variable_that_a_timer_in_the_program_would_heed(measu
 
 def test_the_help_names_all_profilers():
     assert tuple(PROFILERS) == _PROFILERS
+
+
+_COPIES = """#!{python}
+import json, os, shutil, sys
+from pathlib import Path
+with open({calls!r}, "a") as calls:
+    calls.write(json.dumps([sys.argv[1], os.environ.get("SCOREP_FILTERING_FILE")]) + "\\n")
+if {fails}:
+    sys.exit(3)
+place = Path(os.environ["SCOREP_EXPERIMENT_DIRECTORY"])
+place.mkdir()
+shutil.copy({profile!r}, place / "profile.cubex")
+"""
+
+
+@pytest.fixture
+def series(run, tmp_path, monkeypatch):
+    """Make a series of runs of a stand-in that copies a measured profile."""
+    monkeypatch.chdir(tmp_path)
+    calls = tmp_path / "calls"
+
+    def series(*options: str, fails: bool = False):
+        app = tmp_path / "app"
+        profile = str(LULESH / "profile.cubex")
+        text = _COPIES.format(python=sys.executable, calls=str(calls), profile=profile, fails=fails)
+        app.write_text(text)
+        app.chmod(0o755)
+        done = run("run", "--scales", "2,4", "--repeat", "2", "--profile-once", *options,
+                   "--", "./app", "{p}")  # fmt: skip
+        lines = calls.read_text().splitlines() if calls.exists() else []
+        return done, [json.loads(line) for line in lines]
+
+    return series
+
+
+def test_the_first_run_chooses_the_filter_of_all_others(series, run, tmp_path):
+    done, calls = series("--profiler", "scorep")
+    assert done.status == 0, done.err
+    assert "p2.r1 chose the filter: 6 functions will not be measured" in done.err
+    chosen = tmp_path / "runs" / ".series" / "filter"
+    assert calls[0] == ["2", None]
+    assert [path for _, path in calls[1:]] == [str(chosen)] * 4
+    assert "EXCLUDE" in chosen.read_text()
+    proposed = tmp_path / "proposed"
+    assert run("refine", str(LULESH), "-o", str(proposed)).status == 0
+    assert proposed.read_text().partition("\n")[2] == chosen.read_text().partition("\n")[2]
+    # The run that measured everything is no run of the series.
+    assert sorted(path.name for path in (tmp_path / "runs").glob("p*")) == [
+        "p2.r1", "p2.r2", "p4.r1", "p4.r2",
+    ]  # fmt: skip
+    again, calls = series("--profiler", "scorep")
+    assert again.status == 0
+    assert len(calls) == 5
+
+
+def test_a_first_run_that_fails_ends_the_series(series):
+    done, calls = series("--profiler", "scorep", fails=True)
+    assert done.status == 4
+    assert "the run that chooses the filter failed: exit status 3" in done.err
+    assert len(calls) == 1
+
+
+def test_only_score_p_filters_functions(series):
+    done, calls = series("--profiler", "time")
+    assert done.status == 2
+    assert "--profile-once" in done.err
+    assert not calls
