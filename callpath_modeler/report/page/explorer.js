@@ -220,8 +220,8 @@ class Explorer extends Flame {
     ];
   }
   growthText(row, inclusive) {
-    const code = (inclusive ? this.model.growthBelow : this.model.growth)[row];
-    return code < 0 ? "no model" : this.model.growths[code];
+    const code = (inclusive ? this.model.growthTextBelow : this.model.growthText)[row];
+    return code < 0 ? "no model" : this.model.growthTexts[code];
   }
   causeText(row) { return this.model.cause[row] < 0 ? "-" : this.model.causes[this.model.cause[row]]; }
   number(value, textContent) {

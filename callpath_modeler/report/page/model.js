@@ -67,7 +67,7 @@ class Model {
     this.columns = columns;
     for (const name of ["parent", "region", "note", "main", "base", "modelled", "terms",
       "coefficients", "changed", "since", "before", "beforeCoefficients", "growth", "growthBelow",
-      "cause"]) this[name] = columns[name][0];
+      "growthText", "growthTextBelow", "cause"]) this[name] = columns[name][0];
     this.size = this.parent.length;
     this.roots = [];
     this.children = Array.from({ length: this.size }, () => null);

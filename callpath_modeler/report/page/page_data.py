@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from callpath_modeler.analysis.answer import Answer, Ranking, answer_at
 from callpath_modeler.analysis.ideals import ideal_of
 from callpath_modeler.analysis.node_values import NodeValues
+from callpath_modeler.analysis.predict import fastest_below
 from callpath_modeler.analysis.uncertain import MARKS
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -31,6 +32,7 @@ from callpath_modeler.printable import printable
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.layout import cut
+from callpath_modeler.report.model_formulas import model_range_texts
 from callpath_modeler.studies.question import FURTHER
 
 MAIN = 2_000
@@ -98,6 +100,7 @@ def page_data(ranking: Ranking, show: str) -> str:
     _add_models(columns, fitted)
     for name, codes in zip(("growth", "growthBelow"), ranking.inputs.growth, strict=True):
         columns.add(name, codes.numbers, np.int16)
+    growths = _add_growths(columns, ranking)
     targets = targets_of_page(ranking)
     seen = np.empty(0) if ranking.inputs.predicted else fitted.points
     answers = [*(("seen", at) for at in seen.tolist()), *(("grid", at) for at in targets.tolist())]
@@ -126,7 +129,7 @@ def page_data(ranking: Ranking, show: str) -> str:
         "notes": [_full(note) for note in tree.annotations],
         "classes": [str(region.call_class) for region in tree.regions],
         "shapes": [shape_numbers(shape) for shape in fitted.models.shapes],
-        "growths": [each.text(fitted.parameter, pretty=True) for each in _growths(fitted)],
+        "growthTexts": growths,
         "growthClasses": [growth_class(each) for each in _growths(fitted)],
         "growthNames": GROWTHS,
         "causes": labels,
@@ -149,6 +152,22 @@ def packed(header: dict[str, Any], blocks: Sequence[bytes]) -> str:
     parts = [len(told).to_bytes(4, "little"), told, *blocks]
     deflated = b"".join([*map(made.compress, parts), made.flush()])
     return base64.b64encode(deflated).decode()
+
+
+def _add_growths(columns: _Columns, ranking: Ranking) -> list[str]:
+    """Add the numbers of the texts of growths, and return these texts.
+
+    They are the ranges that `cpmodel rank` prints: of the call path, and of the subtree.
+    """
+    numbers = {"": -1}
+    for name, leaders in (
+        ("growthText", ranking.own.leader),
+        ("growthTextBelow", fastest_below(ranking.tree, ranking.own).leader),
+    ):
+        texts = model_range_texts(ranking.fitted, leaders, pretty=True)
+        places = [numbers.setdefault(text, len(numbers) - 1) for text in texts]
+        columns.add(name, np.array(places), np.int32)
+    return [*numbers][1:]
 
 
 class _Columns:

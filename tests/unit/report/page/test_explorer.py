@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from callpath_modeler.modeling.products import (
 )
 from callpath_modeler.modeling.shapes import shape_table
 from callpath_modeler.modeling.terms import Term
+from callpath_modeler.report.model_formulas import growth_range_texts
 from callpath_modeler.report.page import page_data as stored
 from callpath_modeler.report.page.document import page
 from callpath_modeler.studies.loading import load
@@ -28,6 +30,7 @@ from chromium import driven, needs_browser, opened
 from synthetic import fitted
 from unit.report.page.test_page import WICKED, content, large, renamed
 
+SAMPLES = Path(__file__).parents[4] / "sample_profiles"
 pytestmark = needs_browser
 
 NUMBERS = """
@@ -299,3 +302,21 @@ def test_wicked_names_are_text(tmp_path):
     count, names = driven(text, act, tmp_path / "page.html")
     assert count == 0
     assert any("</code>" in name or "std::map" in name for name in names)
+
+
+GROWTHS = """
+  const model = await unpack(document.getElementById("data").textContent);
+  const text = (codes) => [...codes].map((code) => (code < 0 ? "" : model.growthTexts[code]));
+  return [text(model.growthText), text(model.growthTextBelow)];
+"""
+
+
+@pytest.mark.parametrize("inclusive", [False, True])
+def test_growths_are_the_ranges_of_the_ranking(inclusive, tmp_path):
+    study = Study(str(SAMPLES / "lulesh"))
+    ranking = study.ranking(target=1000.0, inclusive=inclusive)
+    text = page(content(ranking.fitted, 1000.0))
+    shown = driven(text, GROWTHS, tmp_path / "page.html")[inclusive]
+    rows = np.arange(len(ranking.tree))
+    assert shown == growth_range_texts(ranking, rows, pretty=True)
+    assert any("…" in each for each in shown)
