@@ -37,6 +37,8 @@ def commands(group=cpmodel, path=()):
 def test_every_command_with_a_result_in_a_file_is_checked():
     with_output = {}
     for words, command in commands().items():
+        if words == ("run",):
+            continue  # Its output is a directory, which the same command goes on with.
         names = {each.name for each in command.params}
         kinds = [each for each in command.params if isinstance(each.type, OutputPath)]
         if names & {"output", "junit", "plot", "remember"}:

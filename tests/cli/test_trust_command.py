@@ -26,7 +26,7 @@ VALUES = {
     "ignore_findings": '["CPM205"]', "where": '"p>2"', "at": "{ p = 64 }", "jobs": "2",
     "fold": '["recursion"]', "split_ranks": '["rank == 0"]', "source_path": '["/a=/b"]',
     "rule": '["Bcast <= Gather"]', "executor": '"mpi"',
-    "drop": '["host"]',
+    "drop": '["host"]', "sbatch": '["--partition=short"]',
 }  # fmt: skip
 
 
