@@ -111,7 +111,13 @@ def experiment_of_days(
         metrics={newest.metric: newest.unit},
     )
     left_out = tuple(dict.fromkeys(chain(found.omissions, history.omissions)))
-    return replace(found, name=name, reduction=Reduction(newest.reduction), omissions=left_out)
+    commits = [each.commit for each in history.records]
+    runs = tuple(
+        replace(run, source=f"{name}: {commits[run.repetition - 1]}") for run in found.runs
+    )
+    return replace(
+        found, name=name, runs=runs, reduction=Reduction(newest.reduction), omissions=left_out
+    )
 
 
 def _by_scale(

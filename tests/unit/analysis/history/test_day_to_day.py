@@ -158,6 +158,8 @@ def test_days_before_the_last_change_of_a_call_path_are_not_base():
     assert (~np.isnan(own)).sum() == 8 * len(SCALES)
     assert np.nanmax(own) < 1.2 * np.linspace(1, 5, ROWS)[CHANGED]
     assert found.name == "days"
+    assert [run.source for run in found.runs[:2]] == ["days: c0", "days: c1"]
+    assert found.runs[0].repetition == 1
 
 
 def test_the_least_of_many_days_is_refused():
