@@ -137,9 +137,10 @@ class SeriesFolder:
         self.state = self.path / STATE
         self.filter = self.state / "filter"
 
-    def filter_variables(self) -> dict[str, str]:
-        """Return the variable for the filter of functions; {} = there is no filter."""
-        return {FILTER_VARIABLE: str(self.filter)} if self.filter.exists() else {}
+    def variables(self, plan: Plan, folder: Path) -> dict[str, str]:
+        """Return the variables of a run in a directory: of the profiler, and of the filter."""
+        found = profiler(plan.profiler).environment_of(folder, plan.program)
+        return {**found, FILTER_VARIABLE: str(self.filter)} if self.filter.exists() else found
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -350,18 +351,17 @@ def run_here(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float = 0
         If its results cannot be written, e.g. because the disk is full.
     """
     tool = profiler(plan.profiler)
-    limits = [each for each in (limit, plan.time_limit) if each]
+    longest = plan.longest(limit)
     try:
         folder = series.begin(run)
-        words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
+        words = plan.full_words(run, folder)
         inherited = {k: v for k, v in os.environ.items() if k != DIRECTORY_VARIABLE}
-        own = {**tool.environment_of(folder, plan.program), **series.filter_variables()}
-        environment = {**inherited, **own}
+        environment = {**inherited, **series.variables(plan, folder)}
         state = machine_state()
         began = datetime.now(UTC).isoformat(timespec="seconds")
-        ended = _executed(words, environment, plan.folder, folder, min(limits, default=0.0))
+        ended = _executed(words, environment, plan.folder, folder, longest)
         failure = ended.failure or after_run(tool, folder, plan.folder)
-        if ended.timed_out and limits and limit == min(limits):
+        if ended.timed_out and limit and limit == longest:
             failure = "it would have exceeded the budget"
         if not failure and plan.profiler == "time":
             write_wall_time(folder, plan.program, ended.seconds, ended.memory)

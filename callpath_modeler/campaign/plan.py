@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from callpath_modeler.campaign.profilers import PROFILERS
+from callpath_modeler.campaign.profilers import PROFILERS, profiler
 from callpath_modeler.errors import InputError, UsageError, nearest_or_all
 from callpath_modeler.printable import printable, shortened
 from callpath_modeler.readers.tokens import NameWord, word_of
@@ -139,6 +139,15 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         at = command.index(marked) if marked in command else program_position(command)
         command[at : at + (marked in command)] = wrapper
         return [filled(word, run, folder) for word in command]
+
+    def full_words(self, run: PlannedRun, folder: Path) -> list[str]:
+        """Return the words of the command of one run with those of the profiler."""
+        before = profiler(self.profiler).words_before(folder, self.command[0])
+        return self.words(run, folder, before)
+
+    def longest(self, limit: float) -> float:
+        """Return the longest time of a run: a limit, or that of the plan; 0 = none."""
+        return min((each for each in (limit, self.time_limit) if each), default=0.0)
 
 
 def filled(word: str, run: PlannedRun, folder: Path) -> str:

@@ -55,7 +55,7 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
     series, plan, run : the run
     limit : longest time in seconds; 0 = that of the partition
     """
-    tool, folder = profiler(plan.profiler), series.running(run)
+    folder = series.running(run)
     options = [filled(each, run, folder) for each in plan.scheduler_options]
     lines = ["#!/bin/bash", f"#SBATCH --job-name={run.name}", "#SBATCH --output=/dev/null"]
     if not any(_NUMBER_OF_TASKS.match(each) for each in options):
@@ -64,8 +64,6 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
         lines.append(f"#SBATCH --time={max(1, math.ceil(limit / 60))}")
     lines += [f"#SBATCH {option}" for option in options]
     paths = {name: shlex.quote(str(folder / name)) for name in (OUTPUT, MESSAGES, _STATUS, "nodes")}
-    words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
-    own = {**tool.environment_of(folder, plan.program), **series.filter_variables()}
     lines += [
         "# shellcheck disable=SC2016 # the words of the command are literal",
         "# A requeued job begins again. Only the first part of a long output is kept.",
@@ -75,11 +73,14 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
         f"cd -- {shlex.quote(plan.folder)} || exit 1",
     ]
     lines.append(f"unset {DIRECTORY_VARIABLE}")
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in own.items()]
+    lines += [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in series.variables(plan, folder).items()
+    ]
     lines += [
         f'printf "%s\\n" "${{SLURM_JOB_NODELIST:-$HOSTNAME}}" > {paths["nodes"]}',
         "begin=$(date +%s.%N)",
-        " ".join(map(shlex.quote, words)),
+        " ".join(map(shlex.quote, plan.full_words(run, folder))),
         "status=$?",
         "end=$(date +%s.%N)",
         f'printf "%s %s %s\\n" "$status" "$begin" "$end" > {paths[_STATUS]}.new',
@@ -124,10 +125,8 @@ class SlurmRunner:
         DataError
             If sbatch refuses a job.
         """
-        times = [each for each in (limit, self._plan.time_limit) if each]
-        waiting = {
-            self._job(run) or self._submitted(run, min(times, default=0.0)): run for run in runs
-        }
+        longest = self._plan.longest(limit)
+        waiting = {self._job(run) or self._submitted(run, longest): run for run in runs}
         unknown = dict.fromkeys(waiting, 0)
         while waiting:
             states = _states([*waiting])
@@ -176,7 +175,6 @@ class SlurmRunner:
         """Keep a run whose job has ended, and return its record."""
         plan, folder, tool = self._plan, self._series.running(run), profiler(self._plan.profiler)
         status, began, seconds = _measured(folder / _STATUS)
-        memory = 0
         if state not in {"", "COMPLETED", "FAILED"}:
             failure = f"job {job} ended as {state.lower().replace('_', ' ')}"
         elif status is None:
@@ -188,14 +186,14 @@ class SlurmRunner:
         if status is None:
             seconds = _elapsed(job)
         elif not failure and plan.profiler == "time":
-            write_wall_time(folder, plan.program, seconds, memory)
+            write_wall_time(folder, plan.program, seconds, 0)
         host = ""
         with suppress(OSError):
             host = printable((folder / "nodes").read_text("utf-8", "replace")[:1000].strip())
         record = RunRecord(
             run.name, dict(run.parameters), run.repetition,
-            plan.words(run, folder, tool.words_before(folder, plan.command[0])), plan.folder,
-            host, began, seconds, -1 if status is None else status, failure, memory, job=job,
+            plan.full_words(run, folder), plan.folder,
+            host, began, seconds, -1 if status is None else status, failure, 0, job=job,
             environment=told_environment(os.environ),
         )  # fmt: skip
         for name in ("nodes", _STATUS):

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from callpath_modeler.studies.question import Question
     from callpath_modeler.studies.study import Study
 
+VISIT_COST = "0.1us,1us"
+"""Default range of the cost of entering and leaving a function."""
+
 
 @click.command("refine", cls=Configured, apart=("metric",))
 @EXPERIMENT
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 @option(
     "--visit-cost LOW,HIGH",
     "Range of the cost of entering and leaving an instrumented function.",
-    default="0.1us,1us",
+    default=VISIT_COST,
 )
 @option(
     "-n, --top N",
@@ -84,7 +87,7 @@ def command(
     )
     from callpath_modeler.studies.question import findings_at
 
-    cost = _cost(visit_cost)
+    cost = cost_of_visits(visit_cost)
     study = study.for_expectations(expect, question.metric).reading(requirements=True)
     ranking = study.ranking(question)
     findings = findings_at(ranking.fitted, ranking.target)
@@ -101,7 +104,7 @@ def command(
     console.findings(findings)
 
 
-def _cost(text: str) -> VisitCost:
+def cost_of_visits(text: str) -> VisitCost:
     """Return a range of times, such as ``0.1us,1us``; the same time twice if there is one."""
     from callpath_modeler.analysis.refinement import VisitCost
     from callpath_modeler.printable import shortened

@@ -34,8 +34,6 @@ _PROFILERS = ("time", "timer", "scorep", "hpctoolkit", "caliper", "tau", "nsys",
 _HOPELESS = 3
 """Number of failed runs, with no success, after which a series ends."""
 _DIRECTORY = Path("runs")
-_VISIT_COST = 1e-7, 1e-6
-"""Seconds for entering and leaving a function, as the default of ``cpmodel refine``."""
 
 
 class _Runner(Protocol):
@@ -172,9 +170,10 @@ def _choose_filter(console: Console, series: SeriesFolder, plan: Plan, poll: flo
     DataError
         If this run fails.
     """
-    from callpath_modeler.analysis.refinement import VisitCost, refine
+    from callpath_modeler.analysis.refinement import refine
     from callpath_modeler.campaign.plan import write_plan
     from callpath_modeler.campaign.steer import first_of
+    from callpath_modeler.cli.refine import VISIT_COST, cost_of_visits
     from callpath_modeler.report.refinement_text import filter_text
     from callpath_modeler.studies.study import Study
     from callpath_modeler.support.atomic import write_file
@@ -193,7 +192,7 @@ def _choose_filter(console: Console, series: SeriesFolder, plan: Plan, poll: flo
                         hint=f"its output is in {_relative(first.path)}",
                     )
     study = Study(str(first.path / run.name)).reading(requirements=True)
-    found = refine(study.ranking(), VisitCost(*_VISIT_COST))
+    found = refine(study.ranking(), cost_of_visits(VISIT_COST))
     write_file(series.filter, filter_text(found).encode(), overwrite=True)
     excluded = counted(len(found.excluded), "function")
     console.note(f"{run.name} chose the filter: {excluded} will not be measured")
@@ -294,7 +293,6 @@ def _seconds(text: str | None, default: float) -> float:
 
 def _print(console: Console, series: SeriesFolder, plan: Plan) -> None:
     """Print the commands of all runs that are not done, or their job scripts."""
-    from callpath_modeler.campaign.profilers import profiler
     from callpath_modeler.campaign.slurm import script
 
     for run in plan.runs():
@@ -303,8 +301,7 @@ def _print(console: Console, series: SeriesFolder, plan: Plan) -> None:
         if plan.submit:
             console.result(f"# {run.name}\n{script(series, plan, run, plan.time_limit)}\n")
         else:
-            folder, tool = series.running(run), profiler(plan.profiler)
-            words = plan.words(run, folder, tool.words_before(folder, plan.command[0]))
+            words = plan.full_words(run, series.running(run))
             console.result(f"{run.name}: {' '.join(map(shell_word, words))}\n")
 
 

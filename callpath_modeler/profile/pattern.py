@@ -403,6 +403,20 @@ def match(tree: CallTree, pattern: str) -> BoolArray:
     return Patterns.of(tree).match(pattern)
 
 
+def matched(tree: CallTree, pattern: str) -> BoolArray:
+    """Return the call paths that a pattern names, as `match` does.
+
+    Raises
+    ------
+    UsageError
+        If it names none.
+    """
+    found = match(tree, pattern)
+    if not found.any():
+        raise unmatched(tree, pattern)
+    return found
+
+
 def find_one(tree: CallTree, pattern: str) -> int:
     """Return the row of the only call path that `pattern` names.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from callpath_modeler.profile.metric_formulas import (
     unit_name,
 )
 from callpath_modeler.profile.omissions import Omission, OmissionKind, share_of, with_omission
-from callpath_modeler.profile.pattern import Patterns, match, unmatched
+from callpath_modeler.profile.pattern import Patterns, matched, unmatched
 from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.profile.unify import preorder, scatter_to_union, unify
 from callpath_modeler.support.expression import Units, as_units
@@ -108,9 +109,7 @@ def keep_matches(experiment: Experiment, pattern: str) -> Experiment:
         If no call path matches.
     """
     tree = experiment.tree
-    named = match(tree, pattern)
-    if not named.any():
-        raise unmatched(tree, pattern)
+    named = matched(tree, pattern)
     calls = tree.inclusive(named[:, None].astype(float))[:, 0] > 0
     omissions = _omitted(experiment, ~named, OmissionKind.UNSELECTED)
     return replace(_without(experiment, ~calls, ~named), omissions=omissions)
@@ -128,15 +127,19 @@ def _without(experiment: Experiment, gone: BoolArray, costless: BoolArray) -> Ex
     place = np.cumsum(~gone) - 1
     callers = tree.parent[kept]
     smaller = _tree_of(tree, kept, np.where(callers == ROOT, ROOT, place[callers]))
-    silent = costless[kept][:, None]
+    silent = costless[kept]
+
+    def priced(values: NDArray[Any]) -> NDArray[Any]:
+        found = values[kept]  # a copy
+        found[silent] = np.nan
+        return found
+
     columns = {
         name: _frozen(
             values,
-            np.where(silent, np.nan, values.exclusive[kept]),
+            priced(values.exclusive),
             _total_without(experiment, values, costless),
-            None
-            if values.imbalance is None
-            else np.where(silent, np.float32(np.nan), values.imbalance[kept]),
+            None if values.imbalance is None else priced(values.imbalance),
             _run_time_without(experiment, values, costless),
         )
         for name, values in experiment.columns.items()

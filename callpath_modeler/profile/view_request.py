@@ -20,7 +20,7 @@ from callpath_modeler.errors import UsageError, did_you_mean
 from callpath_modeler.profile.calltree import ROOT, escape
 from callpath_modeler.profile.groups import Costs, Grouping, Rows
 from callpath_modeler.profile.outline import Opening, Selection
-from callpath_modeler.profile.pattern import find_one, match, short_name, unmatched
+from callpath_modeler.profile.pattern import find_one, matched, short_name
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.profile.tree_views import View, ViewKind
 
@@ -168,9 +168,7 @@ def columns_kept_by(view: View, pattern: str) -> Costs:
         If no call path matches.
     """
     tree = view.tree
-    mask = match(tree, pattern)
-    if not mask.any():
-        raise unmatched(tree, pattern)
+    mask = matched(tree, pattern)
     if view.kind is ViewKind.TOP_DOWN:
         count = np.concatenate([[0], np.cumsum(mask)])
         leads_to_any = count[tree.end] > count[:-1]

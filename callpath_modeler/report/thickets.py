@@ -120,7 +120,7 @@ def from_thicket(
     of_profile = metadata.loc[table[_PROFILE], names].reset_index(drop=True)
     paths = {node: _path(node) for node in table["node"].unique()}
     table = pd.concat([table[chosen], of_profile], axis=1).assign(
-        **{_CALL_PATH: [paths[node] for node in frame.reset_index()["node"]]}
+        **{_CALL_PATH: [paths[node] for node in table["node"]]}
     )
     return from_frame(table, callpath=_CALL_PATH, parameters=names, metrics=chosen)
 
@@ -131,11 +131,9 @@ def _exclusive(thicket: Any) -> list[str]:
     Thicket lists inclusive metrics of Caliper as exclusive. So a name beside ``NAME (inc)``, and
     ``NAME (exc)``, count first.
     """
-    columns = [*map(str, thicket.dataframe)]
-    shown = [
-        name for name in columns if name.endswith(_EXCLUSIVE) or name + _INCLUSIVE in {*columns}
-    ]
-    others = (name for name in thicket.exc_metrics if name not in {*thicket.inc_metrics})
+    columns = dict.fromkeys(map(str, thicket.dataframe))
+    shown = [name for name in columns if name.endswith(_EXCLUSIVE) or name + _INCLUSIVE in columns]
+    others = (name for name in thicket.exc_metrics if name not in thicket.inc_metrics)
     return shown or [name for name in others if name in columns]
 
 

@@ -156,7 +156,7 @@ class GraphMixin:
 class SelectionMixin(HtmlReprMixin, GraphMixin):
     """An experiment whose runs and call paths can be selected, grouped and exchanged.
 
-    `studies.selections` and `studies.thickets` do so, which are imported on demand.
+    `studies.selections` and `report.thickets` do so, which are imported on demand.
     """
 
     __slots__ = ()
