@@ -1,11 +1,11 @@
-"""One run of Nsight Systems or rocprofv3, from the databases of all of its processes."""
+"""One run of Nsight Systems or rocprofv3, from the files of all of its processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from callpath_modeler.diagnostics import Notices
 from callpath_modeler.errors import InputError, reading
@@ -13,7 +13,6 @@ from callpath_modeler.profile.schema import Metric
 from callpath_modeler.readers.base import StepRange
 from callpath_modeler.support.input_limits import InputLimits
 from callpath_modeler.units import counted
-from cpmodel_gpu.nsight import NsightFile
 from cpmodel_gpu.paths import Paths
 from cpmodel_gpu.profile import GpuProfile, ProcessValues
 from cpmodel_gpu.steps import Steps, note_steps, step_metadata
@@ -29,9 +28,10 @@ _MESSAGES: Mapping[str, tuple[Metric, float]] = {
 
 
 class EventFile(Protocol):
-    """A database that was read: its events, and what it states about its processes."""
+    """A file that was read: its events, their steps, and what it states about its processes."""
 
     timeline: Timeline
+    steps: dict[int, Steps]
     ranks: dict[int, int]
     programs: dict[int, str]
     creator: str
@@ -39,62 +39,35 @@ class EventFile(Protocol):
     wrong: int
 
 
-class NsightProfile(GpuProfile):
-    """One run of Nsight Systems, which may have steps.
+class EventProfile(GpuProfile):
+    """One run of Nsight Systems or rocprofv3, which may have steps.
 
     Attributes
     ----------
     select : function that reads the same files with some steps
     """
 
-    select: Callable[[StepRange], NsightProfile]
+    select: Callable[[StepRange], EventProfile]
 
-    @classmethod
-    def of(
-        cls, path: Path, files: Mapping[int, Path], steps: StepRange | None = None
-    ) -> NsightProfile:
-        """Return the profile of a run, as `database_run`, with the selected steps."""
-        found: list[Steps] = []
-
-        def read(file: Path, paths: Paths) -> EventFile:
-            made = NsightFile(file, paths, steps)
-            found.extend(made.steps.values())
-            return made
-
-        def note(notices: Notices) -> Mapping[str, str]:
-            if not found:
-                return {}
-            note_steps(notices, found, steps)
-            return step_metadata(found)
-
-        profile = database_run(path, files, read, note, cls)
-        profile.select = partial(cls.of, path, files)
-        return profile
-
-    def with_steps(self, steps: StepRange) -> NsightProfile:
+    def with_steps(self, steps: StepRange) -> EventProfile:
         """Return the same profile with the selected steps only."""
         return self.select(steps)
-
-
-_Profile = TypeVar("_Profile", bound=GpuProfile)
 
 
 def database_run(
     path: Path,
     files: Mapping[int, Path],
-    read: Callable[[Path, Paths], EventFile],
-    note: Callable[[Notices], Mapping[str, str]] = lambda _: {},
-    kind: type[_Profile] = GpuProfile,  # type: ignore[assignment]
-) -> _Profile:
+    read: Callable[[Path, Paths, StepRange | None], EventFile],
+    steps: StepRange | None = None,
+) -> EventProfile:
     """Return the profile of a run.
 
     Parameters
     ----------
     path : file or directory, for messages
     files : database of each rank; negative ranks are not known
-    read : function that reads a database
-    note : function that adds findings after all files were read, and returns further metadata
-    kind : type of the profile
+    read : function that reads the selected steps of a file
+    steps : the selected steps; None = all events
 
     Raises
     ------
@@ -104,10 +77,12 @@ def database_run(
     paths, notices = Paths(), Notices(str(path))
     processes: list[ProcessValues] = []
     of_files: list[int] = []
+    found_steps: list[Steps] = []
     program = creator = ""
     size = invalid = crossing = unlaunched = left_out = wrong = 0
     for rank, file in files.items():
-        found = read(file, paths)
+        found = read(file, paths, steps)
+        found_steps += found.steps.values()
         with reading(file, "copy the file again"):
             size += file.stat().st_size
         values = found.timeline.values()
@@ -141,13 +116,15 @@ def database_run(
         message = f"{missing} of {total} ranks have no file"
         notices.note("CPM132", message, missing)
     metadata = {"creator": creator, "program": "" if program == "process" else program}
-    metadata |= note(notices)
+    if found_steps:
+        note_steps(notices, found_steps, steps)
+        metadata |= step_metadata(found_steps)
     extra = {
         name: each
         for name, each in _MESSAGES.items()
         if any(name in thread for process in processes for thread in process.threads)
     }
-    return kind(
+    profile = EventProfile(
         paths,
         processes,
         notices,
@@ -155,6 +132,8 @@ def database_run(
         extra=extra,
         metadata={key: value for key, value in metadata.items() if value},
     )
+    profile.select = partial(database_run, path, files, read)
+    return profile
 
 
 def _missing_ranks(files: Mapping[int, Path]) -> int:

@@ -21,14 +21,7 @@ from cpmodel_gpu.activities import Copy
 from cpmodel_gpu.database import MISSING, Database, opened
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import WHOLE_PROGRAM, Paths
-from cpmodel_gpu.steps import (
-    NumberedRange,
-    Steps,
-    no_selected_step,
-    numbered,
-    step_region,
-    steps_of,
-)
+from cpmodel_gpu.steps import NumberedRange, Steps, numbered_ranges, range_region, steps_of_file
 from cpmodel_gpu.timeline import NO_CORRELATION, Calls, Launched, Timeline
 
 API_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -122,24 +115,13 @@ class NsightFile:
             self.wrong = database.wrong
 
     def _select_steps(self, path: Path, selected: StepRange | None) -> None:
-        ranges: dict[int, list[NumberedRange]] = {}
-        for start, end, thread, names in self._ranges():
-            windows = zip(start.tolist(), end.tolist(), thread.tolist(), strict=True)
-            for (name, is_path), (first, last, number) in zip(names, windows, strict=True):
-                step = None if is_path or last < first else numbered(name)
-                if step is not None:
-                    own = ranges.setdefault(number >> _PROCESS_BITS, [])
-                    own.append(NumberedRange(*step, number, first, last))
-        self.steps = {number: steps_of(own) for number, own in ranges.items()}
-        if selected is None:
-            return
-        chosen = {
-            number: steps.take(selected.selects(steps.number))
-            for number, steps in self.steps.items()
-        }
-        if not any(map(len, chosen.values())):
-            raise no_selected_step(path, list(self.steps.values()))
-        self.steps = self.timeline.selected = {k: each for k, each in chosen.items() if len(each)}
+        self.steps = steps_of_file(path, self._numbered_ranges(), selected)
+        self.timeline.selected = None if selected is None else self.steps
+
+    def _numbered_ranges(self) -> Iterator[NumberedRange]:
+        for start, end, thread, ranges in self._ranges():
+            names = ("" if is_path else name for name, is_path in ranges)
+            yield from numbered_ranges(thread >> _PROCESS_BITS, thread, start, end, names)
 
     def _rank_of_environment(self) -> dict[int, int]:
         """Return the rank that the launcher gave to the only process; nothing = not known.
@@ -234,10 +216,8 @@ class NsightFile:
         if found is None:
             short = _PATH_SEPARATOR.split(name)[-1] if is_path else name
             paradigm = "mpi" if short.startswith("MPI_") else "user"
-            region = Region(short or "(unnamed range)", paradigm=paradigm)
-            step = None if is_path else numbered(name)
-            if step is not None:
-                region = step_region(step[0])
+            make = Region if is_path else range_region
+            region = make(short or "(unnamed range)", paradigm=paradigm)
             found = self._regions[key] = self._paths.regions.number(region)
         return found
 

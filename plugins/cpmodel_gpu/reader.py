@@ -14,6 +14,9 @@ from callpath_modeler.support.input_limits import first_block
 from cpmodel_gpu.rank_files import ranks_of
 
 if TYPE_CHECKING:
+    from callpath_modeler.readers.base import StepRange
+    from cpmodel_gpu.database_run import EventFile
+    from cpmodel_gpu.paths import Paths
     from cpmodel_gpu.profile import GpuProfile
 
 _REPORTS = (".nsys-rep", ".qdrep", ".qdstrm")
@@ -60,7 +63,8 @@ class NsightReader:
         InputError
             If a file is damaged, is no such database, or is a report that has to be exported first.
         """
-        from cpmodel_gpu.database_run import NsightProfile
+        from cpmodel_gpu.database_run import database_run
+        from cpmodel_gpu.nsight import NsightFile
 
         if path.name.lower().endswith(_REPORTS):
             raise InputError(
@@ -68,14 +72,14 @@ class NsightReader:
                 hint=f"export it: `nsys export --type sqlite {path.name}`",
             )
         if path.is_dir():
-            yield NsightProfile.of(path, _databases_of_ranks(path))
+            yield database_run(path, _databases_of_ranks(path), NsightFile)
             return
         if first_block(path, len(_MAGIC)) != _MAGIC:
             raise InputError(
                 f"{path}: this is no database of Nsight Systems",
                 hint="make one: `nsys export --type sqlite REPORT.nsys-rep`",
             )
-        yield NsightProfile.of(path, {-1: path})
+        yield database_run(path, {-1: path}, NsightFile)
 
 
 class NsysStatsReader:
@@ -190,7 +194,11 @@ class RocprofReader:
         traces = _traces_of_run(path) if path.is_dir() else {path: [path]}
         # The first file of a process stands for all of them.
         files = {-1 - k: file for k, file in enumerate(traces)}
-        yield database_run(path, files, lambda file, paths: RocprofProcess(traces[file], paths))
+
+        def read(file: Path, paths: Paths, steps: StepRange | None) -> EventFile:
+            return RocprofProcess(traces[file], paths, steps)
+
+        yield database_run(path, files, read)
 
 
 def _is_rocprof(path: Path) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -16,10 +17,12 @@ import numpy as np
 from callpath_modeler.arrays import Int32Array, Int64Array
 from callpath_modeler.errors import InputError, reading
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.readers.base import StepRange
 from cpmodel_gpu.activities import Copy
 from cpmodel_gpu.database import Database, opened
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import Paths
+from cpmodel_gpu.steps import NumberedRange, numbered, numbered_ranges, range_region, steps_of_file
 from cpmodel_gpu.timeline import NO_CORRELATION, Calls, Launched, Timeline
 
 REGIONS = "rocpd_region"
@@ -55,13 +58,14 @@ class RocpdFile:
     Attributes
     ----------
     timeline : calls and activities
+    steps : steps of each process that has some, of those that are selected
     ranks : empty, because these databases state no ranks
     programs : name of the program of each process
     creator : name of the tool
     left_out, wrong : as in `NsightFile`
     """
 
-    def __init__(self, path: Path, paths: Paths) -> None:
+    def __init__(self, path: Path, paths: Paths, selected: StepRange | None = None) -> None:
         self.timeline = Timeline(paths)
         self.left_out = self.wrong = 0
         self.ranks: dict[int, int] = {}
@@ -73,6 +77,11 @@ class RocpdFile:
             if not suffixes:
                 raise InputError(f"{path}: the database has no tables of rocprofv3", hint=hint)
             groups = [_Group(database, paths, each, k) for k, each in enumerate(suffixes)]
+            ranges = chain.from_iterable(group.numbered_ranges() for group in groups)
+            self.steps = steps_of_file(path, ranges, selected)
+            self.timeline.selected = None if selected is None else self.steps
+            # Ranges are read again with the other calls.
+            database.wrong = 0
             for group in groups:
                 group.add_calls(self.timeline)
             self.timeline.nest()
@@ -110,16 +119,25 @@ class _Group:
         ]
         order = np.argsort(joined[0], kind="stable")
         self._event, self._stack, self._category = (column[order] for column in joined)
+        self._messages = self._messages_of_events()
+
+    def numbered_ranges(self) -> Iterator[NumberedRange]:
+        """Yield the ranges with the number of a step in their messages."""
+        columns = ("start", "end", "pid", "tid", "event_id")
+        if not any(map(numbered, self._messages.values())):
+            return
+        for start, end, process, thread, event in self._blocks(REGIONS, columns):
+            names = (self._messages.get(each, "") for each in event.tolist())
+            yield from numbered_ranges(self._process(process), thread, start, end, names)
 
     def add_calls(self, timeline: Timeline) -> None:
         """Add the calls and ranges of the group."""
-        messages = self._messages()
         columns = ("start", "end", "pid", "tid", "name_id", "event_id")
         for start, end, process, thread, name, event in self._blocks(REGIONS, columns):
             stack = self._of_events(self._stack, event)
             category = self._of_events(self._category, event)
             regions = [
-                self._call_number(*each, messages)
+                self._call_number(*each)
                 for each in zip(name.tolist(), category.tolist(), event.tolist(), strict=True)
             ]
             region = np.array(regions, np.int32)
@@ -207,18 +225,19 @@ class _Group:
             found.append(self._numbers[kind, key])
         return np.array(found, np.int32)[inverse]
 
-    def _call_number(self, name: int, category: int, event: int, messages: dict[int, str]) -> int:
+    def _call_number(self, name: int, category: int, event: int) -> int:
         """Return the number of the region of a call, or of a range with its message."""
-        message = messages.get(event, "")
+        message = self._messages.get(event, "")
         key = message or f"{category}", -1 if message else name
         if key not in self._numbers:
             kind = self._strings.get(category, "")
             text = message or self._strings.get(name, "") or "(unnamed call)"
             paradigm = "user" if _MARKER in kind else "mpi" if text.startswith("MPI_") else "hip"
-            self._numbers[key] = self._paths.regions.number(Region(text, paradigm=paradigm))
+            make = range_region if message else Region
+            self._numbers[key] = self._paths.regions.number(make(text, paradigm=paradigm))
         return self._numbers[key]
 
-    def _messages(self) -> dict[int, str]:
+    def _messages_of_events(self) -> dict[int, str]:
         """Return the messages of the ranges of ROCTx by the number of their event."""
         markers = [k for k, text in self._strings.items() if _MARKER in text]
         if not markers or not np.isin(self._category, markers).any():

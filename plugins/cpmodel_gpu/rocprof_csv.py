@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,12 @@ import numpy as np
 from callpath_modeler.arrays import Int32Array, Int64Array
 from callpath_modeler.errors import MalformedError, reading
 from callpath_modeler.profile.schema import Region
+from callpath_modeler.readers.base import StepRange
 from callpath_modeler.support.input_limits import InputLimits, Work
 from cpmodel_gpu.activities import Copy
 from cpmodel_gpu.names import copy_region, kernel_region
 from cpmodel_gpu.paths import Paths
+from cpmodel_gpu.steps import NumberedRange, numbered_ranges, range_region, steps_of_file
 from cpmodel_gpu.timeline import Calls, Launched, Timeline
 
 _TIMES = ("Start_Timestamp", "End_Timestamp")
@@ -51,12 +53,15 @@ class RocprofProcess:
     Attributes
     ----------
     timeline : calls and activities
+    steps : steps of each process that has some, of those that are selected
     ranks, programs : empty, because these files state neither
     creator : name of the tool
     left_out, wrong : as in `NsightFile`
     """
 
-    def __init__(self, files: Sequence[Path], paths: Paths) -> None:
+    def __init__(
+        self, files: Sequence[Path], paths: Paths, selected: StepRange | None = None
+    ) -> None:
         self.timeline = Timeline(paths)
         self.left_out = self.wrong = 0
         self.ranks: dict[int, int] = {}
@@ -65,6 +70,9 @@ class RocprofProcess:
         self._paths = paths
         self._regions: dict[tuple[str, str], int] = {}
         order = sorted(files, key=lambda each: each.name)
+        ranges = chain.from_iterable(map(_numbered_ranges, order))
+        self.steps = steps_of_file(order[0], ranges, selected)
+        self.timeline.selected = None if selected is None else self.steps
         for file in order:
             self._read(file, _OF_CALLS, self._add_calls)
         self.timeline.nest()
@@ -118,11 +126,11 @@ class RocprofProcess:
         return np.zeros(rows, np.int64)
 
     def _region(self, domain: str, function: str) -> int:
-        is_range = "MARKER" in domain.upper()
+        is_range = _marks_range(domain)
         key = "range" if is_range else "call", function
         if key not in self._regions:
-            paradigm = "user" if is_range else "hip"
-            region = Region(function or "(unnamed call)", paradigm=paradigm)
+            name = function or "(unnamed call)"
+            region = range_region(name) if is_range else Region(name, paradigm="hip")
             self._regions[key] = self._paths.regions.number(region)
         return self._regions[key]
 
@@ -136,6 +144,23 @@ class RocprofProcess:
                 self._regions[kind, name] = self._paths.regions.number(made)
             found.append(self._regions[kind, name])
         return np.array(found, np.int32)
+
+
+def _marks_range(domain: str) -> bool:
+    return "MARKER" in domain.upper()
+
+
+def _numbered_ranges(file: Path) -> Iterator[NumberedRange]:
+    """Yield the ranges of a file that have the number of a step in their names."""
+    with reading(file, _HINT):
+        for rows in _blocks(file, _OF_CALLS):
+            # A file of calls has no ranges, and may be large.
+            if not _marks_range(rows[0][0]):
+                return
+            _, names, _, threads, _, starts, ends = zip(*rows, strict=True)
+            process = np.zeros(len(rows), np.int64)
+            columns = _numbers(threads), _numbers(starts), _numbers(ends)
+            yield from numbered_ranges(process, *columns, names)
 
 
 def _blocks(file: Path, titles: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -82,15 +82,34 @@ class NumberedRange(Struct, frozen=True):
     Attributes
     ----------
     name, number : as `numbered` returns them
-    thread : number of its thread
+    process, thread : numbers of its process and of its thread
     start, end : its window, in ns
     """
 
     name: str
     number: int
+    process: int
     thread: int
     start: int
     end: int
+
+
+def numbered_ranges(
+    process: Int64Array, thread: Int64Array, start: Int64Array, end: Int64Array,
+    names: Iterable[str],
+) -> Iterator[NumberedRange]:  # fmt: skip
+    """Yield the ranges, [n] each, that have the number of a step in their names."""
+    columns = (column.tolist() for column in (process, thread, start, end))
+    for name, own, of_thread, first, last in zip(names, *columns, strict=True):
+        step = numbered(name) if first <= last else None
+        if step is not None:
+            yield NumberedRange(*step, own, of_thread, first, last)
+
+
+def range_region(name: str, paradigm: str = "user") -> Region:
+    """Return the region of a range that the program marks: of all steps if it is a step."""
+    step = numbered(name)
+    return Region(name, paradigm=paradigm) if step is None else step_region(step[0])
 
 
 def step_region(name: str) -> Region:
@@ -121,6 +140,32 @@ def steps_of(ranges: Iterable[NumberedRange]) -> Steps:
     outer = np.append(True, found[1:, 0] >= np.maximum.accumulate(found[:-1, 1]))
     start, end, number = found[outer].T
     return Steps(name, thread, number, start, end)
+
+
+def steps_of_file(
+    path: Path, ranges: Iterable[NumberedRange], selected: StepRange | None
+) -> dict[int, Steps]:
+    """Return the steps of each process of a file that has some, of those that are selected.
+
+    Raises
+    ------
+    InputError
+        If steps are selected, and the file has none of them.
+    """
+    of_process: dict[int, list[NumberedRange]] = {}
+    for each in ranges:
+        of_process.setdefault(each.process, []).append(each)
+    steps = {process: steps_of(own) for process, own in of_process.items()}
+    if selected is None:
+        return steps
+    chosen = {
+        process: found
+        for process, own in steps.items()
+        if len(found := own.take(selected.selects(own.number)))
+    }
+    if not chosen:
+        raise no_selected_step(path, list(steps.values()))
+    return chosen
 
 
 def no_selected_step(path: Path, steps: Sequence[Steps]) -> InputError:

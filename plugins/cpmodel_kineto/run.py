@@ -29,6 +29,7 @@ from cpmodel_gpu.steps import (
     no_selected_step,
     note_steps,
     numbered,
+    numbered_ranges,
     step_metadata,
     step_region,
     steps_of,
@@ -431,14 +432,12 @@ def _threads(columns: TraceColumns, steps: Steps) -> tuple[Int64Array, Int64Arra
 
 
 def _numbered_ranges(columns: TraceColumns) -> Iterator[NumberedRange]:
-    """Yield the annotated ranges with the number of a step in their names."""
+    """Return the annotated ranges with the number of a step in their names."""
     ranges = columns.ranges
-    for name, thread, start, duration in zip(
-        ranges.name.tolist(), ranges.thread.tolist(), ranges.start.tolist(),
-        ranges.duration.tolist(), strict=True,
-    ):  # fmt: skip
-        if (step := numbered(columns.names[name])) is not None:
-            yield NumberedRange(*step, thread, start, start + duration)
+    return numbered_ranges(
+        np.zeros(len(ranges.name), np.int64), ranges.thread.astype(np.int64), ranges.start,
+        ranges.start + ranges.duration, (columns.names[name] for name in ranges.name.tolist()),
+    )  # fmt: skip
 
 
 def _regions(columns: TraceColumns, paths: Paths) -> Int32Array:
