@@ -99,7 +99,9 @@ def nested(paths: Paths, calls: ThreadCalls, slack: int = 0) -> NestedCalls:
         path[inner] = paths.callees(callers, region[inner])
         time = _added(time, path[inner], spent, len(paths))
     time[WHOLE_PROGRAM] = 0
-    visits = np.bincount(path, minlength=len(paths)).astype(np.int64)
+    visits = np.zeros(len(paths), np.int64)
+    for first in range(0, len(path), _BLOCK):
+        visits += np.bincount(path[first : first + _BLOCK], minlength=len(paths))
     if order is not None:
         unsorted = np.empty_like(path)
         unsorted[order] = path
@@ -145,8 +147,8 @@ def _outer_calls(start: Int64Array, end: Int64Array, slack: int) -> BoolArray:
         part = slice(first, first + _BLOCK)
         following = start[first + 1 : first + _BLOCK + 1]
         outer[part][: len(following)] = end[part][: len(following)] - slack > following
-    edges = np.sort(np.concatenate((start[outer], end[outer])))
-    edges = np.append(edges, np.iinfo(np.int64).max)
+    edges = np.concatenate((start[outer], end[outer], [np.iinfo(np.int64).max]))
+    edges.sort()
     crossing = np.zeros(len(start), np.bool_)
     for first in range(0, len(start), _BLOCK):
         part = slice(first, first + _BLOCK)
@@ -169,7 +171,12 @@ class _States(Struct, frozen=True, eq=False):
 
     def sums(self, paths: int) -> Int64Array:
         """Return the time of each call path between two changes, [paths]."""
-        return _sums(self.path[1:-1], np.diff(self.time[:-1]), paths)
+        found = np.zeros(paths, np.int64)
+        path, time = self.path[1:-1], self.time[:-1]
+        for first in range(0, len(path), _BLOCK):
+            spent = np.diff(time[first : first + _BLOCK + 1])
+            found = _added(found, path[first : first + _BLOCK], spent, paths)
+        return found
 
     def callers(self, start: Int64Array, end: Int64Array) -> tuple[Int32Array, Int64Array]:
         """Return the call path around each interval, and its length up to the next change."""
@@ -228,7 +235,7 @@ class _Stack:
     def states(self) -> _States:
         """Return the innermost open calls over time."""
         self._times.append(np.iinfo(np.int64).max)
-        return _States(np.array(self._times, np.int64), np.array(self._current, np.int32))
+        return _States(np.frombuffer(self._times, np.int64), np.frombuffer(self._current, np.int32))
 
     def _crossing_end(self, end: int) -> int:
         """Return the end of a call that ends after the one around it."""

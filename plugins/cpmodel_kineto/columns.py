@@ -134,6 +134,11 @@ class DeviceEvents(Struct):
     copied: FloatArray
     stream: Int64Array
 
+    @classmethod
+    def none(cls) -> DeviceEvents:
+        """Return columns without activities."""
+        return cls(*_joined([], _OF_ACTIVITIES))
+
 
 class Collectives(Struct):
     """Calls of collective operations, each column [n].
@@ -160,7 +165,7 @@ class TraceColumns(Struct):
     thread_names : names of threads, by their number in `threads`
     calls : calls in blocks, in the order of the file; who uses a block may remove it
     ranges : the calls that are annotated ranges
-    activities, collectives : the other events
+    activities, collectives : the other events; who uses the activities may replace them
     sizes : bytes of copies, by the correlation of their calls, where calls state them
     flows : int64 [k, 3] number, thread and time of the end of each flow from launch to activity
     entries : the entries beside the events, as JSON

@@ -38,6 +38,8 @@ from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceCol
 
 _SLACK = 2
 """Nanoseconds by which rounding may make intervals overlap."""
+_BLOCK = 1 << 17
+"""Number of activities that are added together."""
 _EXTERNAL = 1 << 40
 """Added to external numbers, which are numbers of operators and not of launches."""
 _SENT, _COLLECTIVES = "bytes_sent", "collectives"
@@ -202,6 +204,8 @@ class _Processes:
             self._timeline.add_calls(waits)
         self._timeline.nest()
         self._add_activities(columns.activities, correlation)
+        del correlation
+        columns.activities = columns.activities.none()
         found = self._timeline.values()
         self.values = [found[number] for number in sorted(found)]
         self._leave_out_visits_of_waits()
@@ -209,7 +213,7 @@ class _Processes:
 
     def _add_calls(self) -> None:
         columns, timeline_ = self._columns, self._timeline
-        sent, count = _per_call(columns)
+        per_call = _per_call(columns)
         caller = self._caller_of_threads()
         offset = 0
         while columns.calls:
@@ -232,7 +236,7 @@ class _Processes:
                     self._region[calls.name[keep]],
                     correlation[keep],
                     below[keep],
-                    {_SENT: sent(part)[keep], _COLLECTIVES: count(part)[keep]},
+                    {name: column(part)[keep] for name, column in per_call.items()},
                 )
             )
 
@@ -354,34 +358,33 @@ class _Processes:
         return found
 
     def _add_activities(self, activities: DeviceEvents, correlation: Int64Array) -> None:
-        keep = np.arange(len(activities.start))
+        rows = np.arange(len(activities.start))
         if self._is_selected:
-            keep = np.flatnonzero(self.steps.within(activities.start))
-        if not len(keep):
-            return
+            rows = np.flatnonzero(self.steps.within(activities.start))
         process = self._timeline.only_process
-        threads = activities.thread[keep]
-        start = activities.start[keep] - self._origin
-        direction = self._directions()[activities.name[keep]]
-        copied = activities.copied[keep]
-        sizes = self._columns.sizes
-        for k in np.flatnonzero(np.isnan(copied) & (direction > 0)).tolist() if sizes else ():
-            copied[k] = sizes.get(int(correlation[keep[k]]), 0.0)
-        device = self._devices()[threads]
-        stream = np.where(activities.stream[keep] >= 0, activities.stream[keep], threads)
-        self._timeline.add_activities(
-            timeline.Launched(
-                np.full(len(keep), max(0, process)),
-                correlation[keep],
-                start,
-                start + activities.duration[keep],
-                self._region[activities.name[keep]],
-                device,
-                stream,
-                np.nan_to_num(copied).astype(np.int64),
-                direction,
+        directions, devices, sizes = self._directions(), self._devices(), self._columns.sizes
+        for first in range(0, len(rows), _BLOCK):
+            keep = rows[first : first + _BLOCK]
+            threads = activities.thread[keep]
+            start = activities.start[keep] - self._origin
+            direction = directions[activities.name[keep]]
+            copied = activities.copied[keep]
+            for k in np.flatnonzero(np.isnan(copied) & (direction > 0)).tolist() if sizes else ():
+                copied[k] = sizes.get(int(correlation[keep[k]]), 0.0)
+            stream = np.where(activities.stream[keep] >= 0, activities.stream[keep], threads)
+            self._timeline.add_activities(
+                timeline.Launched(
+                    np.full(len(keep), max(0, process)),
+                    correlation[keep],
+                    start,
+                    start + activities.duration[keep],
+                    self._region[activities.name[keep]],
+                    devices[threads],
+                    stream,
+                    np.nan_to_num(copied).astype(np.int64),
+                    direction,
+                )
             )
-        )
 
     def _devices(self) -> Int64Array:
         """Return the device of each thread, which is the process of its events."""
@@ -481,10 +484,13 @@ def _direction(name: str) -> int:
     return next((kind for words, kind in _DIRECTIONS if words in plain), Copy.OTHER)
 
 
-def _per_call(columns: TraceColumns) -> tuple[_Column, _Column]:
+def _per_call(columns: TraceColumns) -> Mapping[str, _Column]:
     """Return functions for the bytes and the number of collective operations of calls."""
     collectives = columns.collectives
-    chosen = collectives.origin == (collectives.origin.min() if len(collectives.origin) else 0)
+    if not len(collectives.call):
+        # Columns of zeros would need 16 bytes for each call.
+        return {}
+    chosen = collectives.origin == collectives.origin.min()
     order = np.argsort(collectives.call[chosen], kind="stable")
     call = collectives.call[chosen][order]
     given = collectives.bytes[chosen][order]
@@ -495,4 +501,7 @@ def _per_call(columns: TraceColumns) -> tuple[_Column, _Column]:
         found[call[first:last] - part.start] = values[first:last]
         return found
 
-    return partial(column, np.nan_to_num(given)), partial(column, np.ones(len(call)))
+    return {
+        _SENT: partial(column, np.nan_to_num(given)),
+        _COLLECTIVES: partial(column, np.ones(len(call))),
+    }
