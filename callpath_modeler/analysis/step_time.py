@@ -13,6 +13,7 @@ around its own mean. So only the band of one step has both.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,14 @@ _LONGEST, _MOST = 32, 1e9
 _BATCH = frozenset(
     {"b", "bs", "batch", "batchsize", "batch size", "batch_size", "batch-size", "microbatch"}
 )
-"""Names of parameters that are the batch of each process."""
+"""Names of parameters that are the batch of each replica of the model."""
+_GLOBAL_BATCH = frozenset({"gb", "gbs", "globalbatch", "global batch", "global_batch",
+                           "global-batch"})  # fmt: skip
+_ROUNDING = 1e-9
+"""Largest relative difference of equal numbers."""
+_SPLITS = ("tp", "pp", "cp")
+"""Parameters whose product is the number of processes of each replica: the sizes of the groups that
+split tensors, layers, and sequences."""
 
 
 class StepTime(Struct, frozen=True):
@@ -45,8 +53,9 @@ class StepTime(Struct, frozen=True):
     row : call path of the steps
     steps : number of steps of each run
     value, low, high : mean step of a run in seconds, with the ends of the band; NaN = not known
-    batch : samples of each process in a step; NaN = not known
+    batch : samples of each replica of the model in a step; NaN = not known
     processes : number of processes at the target; NaN = not known
+    of_replica : number of processes that share one replica
     scatter : relative standard deviation of the steps of one run; NaN = not known
     one_low, one_high : ends of the band of a single step; NaN = not known
     """
@@ -58,19 +67,21 @@ class StepTime(Struct, frozen=True):
     high: float
     batch: float = float("nan")
     processes: float = float("nan")
+    of_replica: float = 1.0
     scatter: float = float("nan")
     one_low: float = float("nan")
     one_high: float = float("nan")
 
     @property
     def samples_per_second(self) -> float:
-        """Samples of all processes in a second; NaN = not known."""
-        return self.batch * self.processes / self.value if self.value > 0 else float("nan")
+        """Samples of all replicas in a second; NaN = not known."""
+        replicas = self.processes / self.of_replica
+        return self.batch * replicas / self.value if self.value > 0 else float("nan")
 
     @property
     def seconds_per_sample(self) -> float:
-        """Time of a process for each sample; NaN = not known."""
-        return self.value / self.batch if self.batch > 0 else float("nan")
+        """Time of all processes of a replica for each sample; NaN = not known."""
+        return self.value * self.of_replica / self.batch if self.batch > 0 else float("nan")
 
 
 def step_counts(experiment: Experiment) -> list[int]:
@@ -109,11 +120,17 @@ def step_time(answer: Answer) -> StepTime | None:
     numbers = {each.name: each.values for each in experiment.numbers if is_number(each.values)}
     at = {name: float(text) for name, text in numbers.items()}
     at |= {**experiment.constants, **answer.fitted.at(answer.target)}
-    batch = next((size for name, size in at.items() if name.lower() in _BATCH), float("nan"))
+    at = {name.lower(): size for name, size in at.items()}
     processes = at.get("p", float("nan"))
+    of_replica = float(np.prod([max(1.0, at.get(name, 1.0)) for name in _SPLITS]))
+    batch = _first(at, _BATCH)
+    if np.isnan(batch):
+        batch = _of_each_process(experiment, at) * of_replica
     scatter, dof = step_scatter(experiment, answer.fitted.parameter)
     one = band_of_one_step((value, low, high), scatter, dof, answer.fitted.models.confidence)
-    return StepTime(row, steps, value, low, high, batch, processes, scatter, *one)
+    return StepTime(
+        row, steps, value, low, high, batch, processes, of_replica, scatter, *one
+    )  # fmt: skip
 
 
 def step_scatter(experiment: Experiment, parameter: str) -> tuple[float, int]:
@@ -162,6 +179,22 @@ def band_of_one_step(
     width = float(student_quantile(dof, (1 + confidence) / 2)) * np.sqrt(np.log1p(scatter**2))
     down, up = np.hypot(np.log(value / low), width), np.hypot(np.log(high / value), width)
     return float(value * np.exp(-down)), float(value * np.exp(up))
+
+
+def _of_each_process(experiment: Experiment, at: Mapping[str, float]) -> float:
+    """Return the global batch divided by p; NaN = not known, or it differs between runs."""
+    name = next((k.name for k in experiment.parameters if k.name.lower() in _GLOBAL_BATCH), None)
+    if name is None or not any(each.name == "p" for each in experiment.parameters):
+        return _first(at, _GLOBAL_BATCH) / at.get("p", float("nan"))
+    batch, processes = experiment.settings([name, "p"]).T
+    shares = batch / processes
+    is_one = np.ptp(shares) <= _ROUNDING * shares.max()
+    return float(shares[0]) if is_one else float("nan")
+
+
+def _first(at: Mapping[str, float], names: Collection[str]) -> float:
+    """Return the value of the first parameter with one of the names; NaN = there is none."""
+    return next((value for name, value in at.items() if name in names), float("nan"))
 
 
 def _number(text: str) -> float:

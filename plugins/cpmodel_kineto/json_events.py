@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from callpath_modeler.errors import InputError, reading
 from callpath_modeler.support.input_limits import packed_budget, unpacked_pieces
+from cpmodel_kineto.training import ENTRIES
 
 EVENTS = "traceEvents"
 _BLOCK = 1 << 18
@@ -27,7 +28,7 @@ _LONGEST = 16 << 20
 _GUESSES = 3
 _COPY = "copy the trace again, or repeat the run"
 KEPT = frozenset({"distributedInfo", "deviceProperties", "schemaVersion", "host_name",
-                  "displayTimeUnit", "traceName"})  # fmt: skip
+                  "displayTimeUnit", "traceName"}) | ENTRIES  # fmt: skip
 """Entries beside the events that are kept."""
 
 _Scalar = int | float | str | None

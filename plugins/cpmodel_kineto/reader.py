@@ -59,7 +59,7 @@ class KinetoReader:
         files = _files_in(path) if path.is_dir() else [path]
         ranks = _ranks_in_names(files)
         profile = KinetoProfile([(ranks.get(file, -1), file) for file in files], path)
-        yield [RunSource(profile, {"p": float(profile.world_size)})]
+        yield [RunSource(profile, {"p": float(profile.world_size)} | profile.parameters)]
 
 
 def _head(path: Path) -> bytes:

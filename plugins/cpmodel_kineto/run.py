@@ -35,6 +35,7 @@ from cpmodel_gpu.steps import (
     steps_of,
 )
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
+from cpmodel_kineto.training import training_parameters
 
 _SLACK = 2
 """Nanoseconds by which rounding may make intervals overlap."""
@@ -62,11 +63,12 @@ _DIRECTIONS = (
 
 
 class DistributedInfo(Struct):
-    """What a file states about its run; None = not stated."""
+    """What a file states about its run; None = not stated. Groups are JSON of any form."""
 
     rank: int | None = None
     world_size: int | None = None
     backend: str = ""
+    groups: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"[]"), name="pg_config")
 
 
 def stated_in(entries: Mapping[str, bytes]) -> DistributedInfo:
@@ -106,6 +108,7 @@ class KinetoProfile(GpuProfile):
         self.world_size = 0
         self.steps: list[Steps] = []
         processes: list[ProcessValues] = []
+        self.parameters: dict[str, float] = {}
         backend, known = "", dict[int, Path]()
         for rank, path in files:
             columns = read_columns(path)
@@ -120,6 +123,8 @@ class KinetoProfile(GpuProfile):
             known[own] = path
             self.world_size = max(self.world_size, stated.world_size or 0)
             backend = backend or stated.backend
+            own_parameters = training_parameters(columns.entries, bytes(stated.groups))
+            self.parameters = own_parameters | self.parameters
             for process in found.values:
                 process.rank = own if len(found.values) == 1 else NONE
             processes += found.values

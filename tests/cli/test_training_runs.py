@@ -82,3 +82,54 @@ def test_helper_threads_are_no_workers(run, tmp_path):
 def test_processes_of_a_call_path_are_shown(run, tmp_path):
     found = run("show", series(tmp_path), "**/backward", "--per-process", "--steps", "3-4")
     assert found.status == 0, found.err
+
+
+def stated_series(folder, entries, grown=(), groups=()):
+    """Write runs whose traces state parameters, some of which grow with p."""
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, 4)
+            trace.entries |= entries | {name: value * p for name, value in grown}
+            trace.entries["distributedInfo"]["pg_config"] = [*groups]
+            trace.write(folder / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("entries", "grown", "samples"),
+    [
+        ({"batch_size": 16}, [], 16 * 16),
+        ({"per_device_train_batch_size": "16"}, [], 16 * 16),
+        ({"global_batch_size": 64}, [], 64),
+        ({}, [("global_batch_size", 16)], 16 * 16),
+        ({"batch_size": 16}, [("global_batch_size", 16)], 16 * 16),
+    ],
+)
+def test_a_trace_states_samples(run, tmp_path, entries, grown, samples):
+    step = answer(run, stated_series(tmp_path, entries, grown))["step"]
+    assert step["samples_per_second"] == pytest.approx(samples / 900e-6, rel=1e-3)
+
+
+def test_groups_of_processes_share_a_replica(run, tmp_path):
+    groups = [
+        {"pg_desc": "default_pg", "pg_size": 8, "ranks": [0, 1]},
+        {"pg_desc": "mesh_tp", "pg_size": 2},
+        {"pg_desc": "PIPELINE_MODEL_PARALLEL_GROUP", "pg_size": 2},
+        {"pg_desc": "mesh_dp_tp", "pg_size": 4},
+    ]
+    folder = stated_series(tmp_path, {"batch_size": 16, "num_layers": 12}, groups=groups)
+    found = answer(run, folder)
+    assert found["step"]["samples_per_second"] == pytest.approx(16 * 4 / 900e-6, rel=1e-3)
+    assert found["step"]["seconds_per_sample"] == pytest.approx(4 * 900e-6 / 16, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"batch_size": "many"}, {"batch_size": -4}, {"batch_size": 1e300}, {"batch_size": [16]},
+        {"batch_size": None},
+    ],
+)  # fmt: skip
+def test_a_text_is_no_number_of_samples(run, tmp_path, entries):
+    step = answer(run, stated_series(tmp_path, entries, groups=[7, "x"]))["step"]
+    assert step["samples_per_second"] is None

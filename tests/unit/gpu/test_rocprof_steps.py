@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from cpmodel_gpu import RocpdReader, RocprofReader
 
 from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import StepRange
+from cpmodel_gpu import RocpdReader, RocprofReader
 from tests.rocpd_writer import Database
 
 STEPS = 6
