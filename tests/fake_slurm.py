@@ -57,7 +57,8 @@ elif name == "sacct":
     for job in jobs.split(","):
         if not (here / f"{{job}}.lose").exists():
             state = (here / f"{{job}}.states").read_text().split()[0]
-            print("7|" if "ElapsedRaw" in " ".join(words) else f"{{job}}|{{state}} by 1000")
+            memory = "7|\\n7|1200K\\n7|2.5M"
+            print(memory if "MaxRSS" in " ".join(words) else f"{{job}}|{{state}} by 1000")
 elif name == "srun":
     words = words[2:] if words[0] == "-n" else words
     os.execvp(words[0], words)

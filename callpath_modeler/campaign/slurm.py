@@ -44,6 +44,9 @@ _QUEUED = frozenset({
 _VANISHED = 3
 """Number of polls after which a job that no tool knows is taken for lost."""
 _MOST_ANSWER = 10_000_000
+_MOST_STEPS = 100_000
+_SECONDS = re.compile(r"[0-9]{1,10}")
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGT]?)")
 _NUMBER_OF_TASKS = re.compile(r"(-n|-N|--ntasks|--nodes)(=|\d|$)")
 
 
@@ -183,17 +186,18 @@ class SlurmRunner:
             failure = f"{status_text(status)}{last_line(folder)}"
         else:
             failure = after_run(tool, folder, plan.folder)
+        elapsed, memory = _accounted(job)
         if status is None:
-            seconds = _elapsed(job)
+            seconds = elapsed
         elif not failure and plan.profiler == "time":
-            write_wall_time(folder, plan.program, seconds, 0)
+            write_wall_time(folder, plan.program, seconds, memory)
         host = ""
         with suppress(OSError):
             host = printable((folder / "nodes").read_text("utf-8", "replace")[:1000].strip())
         record = RunRecord(
             run.name, dict(run.parameters), run.repetition,
             plan.full_words(run, folder), plan.folder,
-            host, began, seconds, -1 if status is None else status, failure, 0, job=job,
+            host, began, seconds, -1 if status is None else status, failure, memory, job=job,
             environment=told_environment(os.environ),
         )  # fmt: skip
         for name in ("nodes", _STATUS):
@@ -236,13 +240,19 @@ def _states(jobs: Sequence[str]) -> Mapping[str, str]:
     return found
 
 
-def _elapsed(job: str) -> float:
-    """Return the seconds of a job from sacct; 0 = not known."""
-    words = ["sacct", "--noheader", "--parsable2", "--allocations", "--format=ElapsedRaw",
-             f"--jobs={job}"]  # fmt: skip
-    with suppress(DataError, ValueError, IndexError):
-        return float(_answer(words).split()[0].partition("|")[0] or 0)
-    return 0.0
+def _accounted(job: str) -> tuple[float, int]:
+    """Return the seconds of a job, and the largest memory of its tasks in bytes, from sacct.
+
+    0 = not known. The first line is the job, and the others are its steps, which have the memory.
+    """
+    words = ["sacct", "--noheader", "--parsable2", "--format=ElapsedRaw,MaxRSS", f"--jobs={job}"]
+    with suppress(DataError):
+        lines = [line.strip().split("|") for line in _answer(words).splitlines()[:_MOST_STEPS]]
+        seconds = [float(line[0]) for line in lines if _SECONDS.fullmatch(line[0])]
+        sizes = [_SIZE.fullmatch(line[1]) for line in lines if len(line) > 1]
+        memory = [float(size[1]) * 1024 ** " KMGT".index(size[2] or " ") for size in sizes if size]
+        return next(iter(seconds), 0.0), round(max(memory, default=0.0))
+    return 0.0, 0
 
 
 def _answer(words: Sequence[str]) -> str:

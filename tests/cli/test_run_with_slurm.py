@@ -52,7 +52,9 @@ def test_each_run_is_a_job_and_rank_reads_the_result(run, series, scheduler):  #
     assert (told["host"], told["status"], told["parameters"]) == ("node[1-2]", 0, {"p": 4})
     assert int(told["job"]) > 1000
     assert 0 < told["seconds"] < 60
+    assert told["max_memory"] == 2.5 * 1024**2
     assert run("rank", "runs", "--target", "16").status == 0
+    assert run("rank", "runs", "--target", "16", "-m", "max_memory").status == 0
 
 
 def test_a_requeued_job_is_waited_for(run, series, scheduler):  # noqa: F811
