@@ -1,4 +1,4 @@
-"""Reading a trace of the PyTorch profiler of 100 MB, and a database of as many kernels."""
+"""Reading a trace of the PyTorch profiler of 1 GB, and a database of as many kernels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from results import Row
 PROFILES = WORK / "gpu"
 
 NOTES = """\
-A trace of 100 MB has 160,000 kernels with their launches and operators. cpmodel makes a call tree
+A trace of 1 GB has 1.6 million kernels with their launches and operators. cpmodel makes a call tree
 with host time, time on GPU streams, busy and idle time. HolisticTraceAnalysis computes the temporal
 breakdown and that of kernels, without a call tree. The busy times of the GPU are compared before
 the table is printed. The database of Nsight Systems has the same kernels and launches. Times are
 processor seconds without start and imports. Memory includes start and imports.
 """
 
-_KERNELS = 160_000
+_KERNELS = 1_600_000
 _BUSY = "GPU busy"
 
 
@@ -37,7 +37,7 @@ def rows() -> list[Row]:
     mine, others = float(ours.report["read"]), float(peer.report["read"])
     return [
         Row(
-            "Kineto: trace of 100 MB",
+            "Kineto: trace of 1 GB",
             f"{mine:.3g} s",
             f"{others:.3g} s {HTA.name}",
             others / mine,

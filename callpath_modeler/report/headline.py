@@ -90,15 +90,17 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         return f"{fitted.metric.name} is zero in every run."
     row = culprit(ranking)
     name = short_name(fitted.experiment.tree.names(row)[-1])
+    is_alone = len(fitted.experiment.tree) == 1
     if np.isinf(ranking.target):
         growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
-        return f"As {fitted.parameter} grows without end, {name} grows fastest: {growth}."
+        grows = f"{fitted.experiment.name} is" if is_alone else f"{name} grows fastest:"
+        return f"As {fitted.parameter} grows without end, {grows} {growth}."
     if ranking.is_comparison:
         excess = float(ranking.excess.exclusive[row])
         lost = percent(excess)
         said = [f"{cost_text(ranking, style=style)}.", *step_notes(ranking, style=style)]
         answer = f"{' '.join(said)} {comparison_sentence(ranking, style=style)}"
-        if ranking.by is By.LOSS and excess < NOTICEABLE:
+        if is_alone or (ranking.by is By.LOSS and excess < NOTICEABLE):
             return answer
         most = "loses most" if ranking.by is By.LOSS else "is first, and loses"
         return f"{answer} {name} {most}: {lost} exclusive."
@@ -106,9 +108,8 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         takes = takes_text(ranking.energy, row, style=style)
         answer = f"{cost_text(ranking, style=style)}. Of the energy, {name} {takes}."
     elif fitted.metric.additive:
-        answer = (
-            f"{cost_text(ranking, style=style)}. {name} {takes_text(ranking, row, style=style)}."
-        )
+        first = _alone if is_alone else _first
+        answer = f"{cost_text(ranking, style=style)}. {first(ranking, row, style=style)}".strip()
     else:
         of_row = (ranking.value[row], ranking.low[row], ranking.high[row])
         amount, growth = amount_text(*of_row, unit, style=style), ""
@@ -126,6 +127,21 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
         *missing_notes(ranking),
     ]
     return " ".join([answer, *notes])
+
+
+def _first(ranking: Ranking, row: int, *, style: TextStyle) -> str:
+    """Return the sentence about the call path that comes first."""
+    name = short_name(ranking.fitted.experiment.tree.names(row)[-1])
+    return f"{name} {takes_text(ranking, row, style=style)}."
+
+
+def _alone(ranking: Ranking, row: int, *, style: TextStyle) -> str:
+    """Return the sentence about the only call path, which is the program."""
+    if ranking.fitted.is_measured_only:
+        return ""
+    if ranking.fitted.modelled[row] and is_unknown(int(ranking.call_paths[0].trust[row])):
+        return "Its growth is not known."
+    return f"It {growth_of(ranking.fitted, row, pretty=not style.ascii_only)}."
 
 
 def takes_text(ranking: Ranking, row: int, *, style: TextStyle) -> str:
