@@ -17,7 +17,8 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.fitted import Fitted
 
 NOTES = """\
-Sorts of 2 to 1024 processes, strong scaling, every second size. The runs at 2, 4 and 8 are known.
+Sorts of 2 to 1024 processes, strong scaling. The rule of the advice was chosen on every second
+size, and the others were held back. The runs at 2, 4 and 8 are known.
 Budgets are 1.7 times the cost of all scales up to 32, 64 or 128. "Next" runs the next power of two
 while the budget allows it. The advice runs what `Advice.best` chooses. Error: |ln(predicted /
 measured)| of the sum of all call paths at 1024. Band: upper over lower end, geometric mean.
@@ -40,27 +41,34 @@ def table(shared: Path) -> Table:
     AbsentError
         If the measurements are absent.
     """
-    results: dict[str, list[tuple[float, float, int]]] = {}
-    for points, values in _series(shared):
+    results: dict[tuple[str, str], list[tuple[float, float, int]]] = {}
+    for sizes, points, values in _series(shared):
         cost = {int(p): p * t for p, t in zip(points, _totals(values), strict=True)}
         for last in _BUDGETS:
             budget = _SURPLUS * sum(cost[p] for p in _SCALES if p <= last)
             for name, choose in _POLICIES.items():
                 found = _after(points, values, cost, budget, choose)
-                results.setdefault(name, []).append(found)
+                results.setdefault((sizes, name), []).append(found)
     rows = []
-    for name, found in results.items():
+    for (sizes, name), found in results.items():
         errors, bands, runs = (np.array(each) for each in zip(*found, strict=True))
-        rows.append((name, str(len(found)), f"{errors.mean():.2f}", f"{np.median(errors):.2f}",
-                     f"{np.exp(bands.mean()):.0f}", f"{runs.mean():.1f}"))  # fmt: skip
-    head = ("policy", "cuts", "mean error", "median error", "band", "runs")
-    return Table(head, rows, range(1, 6))
+        rows.append((sizes, name, str(len(found)), f"{errors.mean():.2f}",
+                     f"{np.median(errors):.2f}", f"{np.exp(bands.mean()):.0f}",
+                     f"{runs.mean():.1f}"))  # fmt: skip
+    head = ("sizes", "policy", "cuts", "mean error", "median error", "band", "runs")
+    return Table(head, rows, range(2, 7))
 
 
-def _series(shared: Path) -> Iterator[tuple[FloatArray, FloatArray]]:
-    for series, what, parts in measured(shared):
-        if series.name in _SERIES and what == series.metrics[0]:
-            yield from parts[::2]
+def _series(shared: Path) -> Iterator[tuple[str, FloatArray, FloatArray]]:
+    """Yield points and values of each size, those of the rule first."""
+    chosen = [
+        parts for series, what, parts in measured(shared)
+        if series.name in _SERIES and what == series.metrics[0]
+    ]  # fmt: skip
+    for first, sizes in enumerate(("of the rule", "held back")):
+        for parts in chosen:
+            for points, values in parts[first::2]:
+                yield sizes, points, values
 
 
 def _totals(values: FloatArray) -> FloatArray:
