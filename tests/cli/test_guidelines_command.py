@@ -272,16 +272,6 @@ def test_files_of_osu_benchmarks_are_read_as_they_are(run, tmp_path):
     assert verdicts["Barrier(0) <= Allreduce(0)", "p=8,size=0"] == "holds"
 
 
-def test_the_python_of_the_how_to_says_the_same(bench, tmp_path, monkeypatch):
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "bench.csv").write_bytes(bench.read_bytes())
-    names: dict[str, object] = {}
-    exec(code, names)  # noqa: S102 - it is ours
-    assert names["turning"] == ["Allgather <= Alltoall"]
-    assert {"verdict", "factor", "likely_from"} <= set(names["checks"])
-
-
 def test_what_was_measured_once_at_one_scale_cannot_be_decided(run, tmp_path):
     path = tmp_path / "once.csv"
     rows(by_size, (16,), (8, 64), repetitions=1).to_csv(path, index=False)

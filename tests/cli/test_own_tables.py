@@ -525,8 +525,8 @@ def test_the_page_says_what_comes_out_of_each_table(write, run, name, text, kind
     assert paths == re.findall(r"`(.*?)`", told.partition("call paths")[2])
 
 
-def test_the_page_has_ten_tables():
-    assert len(SHAPES) == 10
+def test_the_page_has_seven_tables():
+    assert len(SHAPES) == 7
 
 
 ROWS = "".join(f"{p},{t}\n" for p, t in zip(SCALES, TIMES, strict=True))

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
@@ -131,29 +132,55 @@ def rounded(number):
     return f"{float(number[0]):.7g}"
 
 
+def parts(shown):
+    """Return the lists of lines before, between and after the lines `...`."""
+    found = [[]]
+    for line in shown:
+        if line == "...":
+            found.append([])
+        else:
+            found[-1].append(line)
+    return found
+
+
 def fits(shown, printed):
     """Return whether the output matches a page, where `...` stands for one or more lines.
 
     Numbers with all digits match in the first seven, because the last ones depend on the processor.
     """
     shown, printed = ([ALL_DIGITS.sub(rounded, line) for line in each] for each in (shown, printed))
-    if "..." not in shown:
+    head, *others = parts(shown)
+    if not others:
         return shown == printed
-    k = shown.index("...")
-    head, tail = shown[:k], shown[k + 1 :]
-    return (
-        len(printed) >= len(shown)
-        and printed[:k] == head
-        and printed[len(printed) - len(tail) :] == tail
-    )
+    *between, tail = others
+    end, last = len(head), len(printed) - len(tail)
+    for part in between:
+        places = range(end + 1, last - len(part))
+        place = next((k for k in places if printed[k : k + len(part)] == part), None)
+        if place is None:
+            return False
+        end = place + len(part)
+    return end < last and printed[: len(head)] == head and printed[last:] == tail
 
 
 def anew(shown, printed):
-    """Return the new lines of a page, with as many lines around `...` as before."""
-    if "..." not in shown:
+    """Return the new lines of a page, which omits the same parts of the output as before."""
+    head, *others = parts(shown)
+    if not others:
         return printed
-    k = shown.index("...")
-    return [*printed[:k], "...", *printed[len(printed) - (len(shown) - k - 1) :]]
+    *between, tail = others
+    end, last = len(head), len(printed) - len(tail)
+    new = [*printed[:end], "..."]
+    for part in between:
+        places = range(end + 1, last - len(part))
+        place = max(places, key=lambda k: _likeness(part, printed[k : k + len(part)]))
+        end = place + len(part)
+        new += [*printed[place:end], "..."]
+    return [*new, *printed[last:]]
+
+
+def _likeness(old, new):
+    return SequenceMatcher(None, "\n".join(old), "\n".join(new)).ratio()
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: f"{e.page.stem}: {e.steps[0][0]}")
@@ -188,3 +215,12 @@ def test_lines_that_are_left_out_are_one_or_more_and_all_others_count():
     assert not fits(["a", "...", "d"], ["a", "b", "c"])
     assert not fits(["1 %", "..."], ["2 %", "b"])
     assert not fits(["a"], ["a", "b"])
+    assert fits(["a", "...", "c", "...", "e"], ["a", "b", "c", "d", "e"])
+    assert not fits(["a", "...", "c", "...", "e"], ["a", "c", "d", "e"])
+    assert not fits(["a", "...", "d", "...", "c", "...", "e"], ["a", "b", "c", "d", "c", "e"])
+
+
+def test_new_lines_of_a_page_are_the_ones_that_it_showed():
+    old, new = ["a", "...", "c 1", "...", "e"], ["a", "b", "b", "c 2", "d", "e 2"]
+    assert anew(old, new) == ["a", "...", "c 2", "...", "e 2"]
+    assert anew(["a"], ["b", "c"]) == ["b", "c"]

@@ -251,9 +251,10 @@ def test_endless_values_are_missing_and_said(load):
 
 
 def test_the_examples_of_the_manual_are_read(load):
-    manual = Path(__file__).parents[3] / "docs" / "how-to" / "read-tables.md"
-    blocks = re.findall(r"```\n(.*?)```", manual.read_text(), re.DOTALL)
-    tables = [block for block in blocks if block.startswith(("callpath", "{"))]
+    manual = Path(__file__).parents[3] / "docs" / "how-to" / "your-table.md"
+    fence = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    blocks = fence.findall(manual.read_text("utf-8"))
+    tables = [text for kind, text in blocks if not kind and text.startswith(("callpath", "{"))]
     assert len(tables) == 3
     for k, text in enumerate(tables):
         experiment = load(f"{'abc'[k]}.{'csv' if text.startswith('c') else 'jsonl'}", text)
