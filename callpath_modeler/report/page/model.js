@@ -22,7 +22,7 @@ const unpack = async (text) => {
     }
     (columns[name] ??= []).push(new ARRAYS[kind](whole.buffer));
   }
-  return new Model(header, columns);
+  return header.sides ? new Pair(header, columns) : new Model(header, columns);
 };
 
 // The values of a shape, by its kind: those of `modeling.products` and `modeling.growth`.
@@ -67,7 +67,7 @@ class Model {
     this.columns = columns;
     for (const name of ["parent", "region", "note", "main", "base", "modelled", "terms",
       "coefficients", "changed", "since", "before", "beforeCoefficients", "growth", "growthBelow",
-      "growthText", "growthTextBelow", "cause"]) this[name] = columns[name][0];
+      "growthText", "growthTextBelow", "cause"]) this[name] = columns[name]?.[0];
     this.size = this.parent.length;
     this.roots = [];
     this.children = Array.from({ length: this.size }, () => null);
@@ -129,6 +129,14 @@ class Model {
     });
     return value;
   }
+  // The ends of a band: those of the main call paths are numbers, the others codes around a value.
+  ends(numbers, codes, row, value) {
+    const place = this.place[row], other = this.other[row];
+    if (place >= 0) return numbers ? [numbers[place], numbers[this.main.length + place]] : [NaN, NaN];
+    if (!codes || codes[other] === NOTHING) return [NaN, NaN];
+    const [low, high] = [codes[other], codes[this.others + other]];
+    return [low === ENDLESS ? 0 : value * Math.exp(-low / CODES), value * Math.exp(high / CODES)];
+  }
   lowered(k, row) {
     const place = this.place[row];
     return place >= 0 ? this.columns.lowered[k][place] : this.columns.loweredOthers[k][this.other[row]];
@@ -181,8 +189,10 @@ class Model {
   }
   at(p) {
     const where = this.where(p);
-    return where && new Values(this, where);
+    return where && this.valuesOf(where);
   }
+  valuesOf(where) { return new Values(this, where); }
+  get largest() { return this.points.at(-1); }
 }
 
 // Values of all call paths at one target, exclusive and inclusive.
@@ -256,15 +266,8 @@ class Values {
     return Boolean(rough && rough[row] & (inclusive ? 2 : 1));
   }
   stored(k, row, inclusive, value) {
-    const { model } = this, name = inclusive ? "Below" : "", place = model.place[row];
-    if (place >= 0) {
-      const ends = model.columns[`ends${name}`][k];
-      return [ends[place], ends[model.main.length + place]];
-    }
-    const codes = model.columns[`codes${name}`][k], other = model.other[row];
-    const [low, high] = [codes[other], codes[model.others + other]];
-    if (low === NOTHING) return [NaN, NaN];
-    return [low === ENDLESS ? 0 : value * Math.exp(-low / CODES), value * Math.exp(high / CODES)];
+    const name = inclusive ? "Below" : "", { columns } = this.model;
+    return this.model.ends(columns[`ends${name}`]?.[k], columns[`codes${name}`]?.[k], row, value);
   }
   trust(row, inclusive) {
     if (this.isRough(row, inclusive)) return -1;
