@@ -60,12 +60,12 @@ const traced = ({ model, values, name }, row, first, end) => {
     if (!where) return null;
     // Inside the data, the curve is the model at measured scales as well.
     const grid = where.seen < 0 ? where : model.where(p * (1 + 1e-9));
-    const value = grid ? model.alone(p, row, row + 1)[0] * model.factor(grid, row) : NaN;
+    const value = grid ? model.aloneOf(row, p) * model.factor(grid, row) : NaN;
     return { p, value };
   }).filter((each) => each && each.value > 0);
   const bands = model.measuredOnly ? [] : model.grid.flatMap(({ at }, k) => {
     if (at < first || at > end * 1.0001) return [];
-    const value = model.alone(at, row, row + 1)[0] * (1 - model.lowered(k, row));
+    const value = model.aloneOf(row, at) * (1 - model.lowered(k, row));
     const [low, high] = values.stored(model.seen.length + k, row, false, value);
     return high > 0 ? [[at, low, high]] : [];
   });

@@ -6,6 +6,37 @@ const field = (text, input) => make("label", {}, make("span", { textContent: tex
 const options = (held, ...pairs) => make("select", {}, ...pairs.map(([value, textContent]) =>
   make("option", { value, textContent, selected: value === held })));
 
+// The k-th smallest key, or the largest one: the heap has the k smallest ones, the largest of them
+// first. So not all keys are sorted.
+const smallest = (keys, k) => {
+  const heap = new Float64Array(k);
+  let size = 0;
+  const sink = (key) => {
+    let at = 0;
+    for (let next = 1; next < size; next = 2 * at + 1) {
+      if (next + 1 < size && heap[next + 1] > heap[next]) next++;
+      if (heap[next] <= key) break;
+      heap[at] = heap[next];
+      at = next;
+    }
+    heap[at] = key;
+  };
+  for (const key of keys) {
+    if (Number.isNaN(key)) continue;
+    if (size === k) {
+      if (key < heap[0]) sink(key);
+      continue;
+    }
+    let at = size++;
+    for (let above = (at - 1) >> 1; at > 0 && heap[above] < key; above = (at - 1) >> 1) {
+      heap[at] = heap[above];
+      at = above;
+    }
+    heap[at] = key;
+  }
+  return size ? heap[0] : NaN;
+};
+
 class Explorer extends Flame {
   constructor(model, place) {
     super();
@@ -91,7 +122,11 @@ class Explorer extends Flame {
       this.width = this.flame.clientWidth;
       this.showFlame();
     }).observe(this.flame);
-    matchMedia("print").addEventListener("change", () => this.showDetails());
+    // Asking whether the page is printed would lay it out at each step of the slider.
+    matchMedia("print").addEventListener("change", ({ matches }) => {
+      this.isPrinted = matches;
+      this.showDetails();
+    });
   }
   typed() {
     const p = Number(this.target.value.trim().replaceAll(",", ""));
@@ -264,19 +299,19 @@ class Explorer extends Flame {
   // The first call paths in the order of the ranking, and how many there are.
   order() {
     const { model } = this, of = this.keys()[this.key], sign = this.up ? 1 : -1;
-    const rows = [], { known } = this.keys();
+    const keys = new Float64Array(model.size), { known } = this.keys();
+    let count = 0;
     for (let row = 0; row < model.size; row++) {
-      if ((!this.found || this.found[row]) && !Number.isNaN(known(row))) rows.push(row);
+      const isListed = (!this.found || this.found[row]) && !Number.isNaN(known(row));
+      const key = isListed ? sign * of(row) : NaN;
+      count += Number(isListed);
+      // Unknown keys are last, and call paths that are not listed have none.
+      keys[row] = isListed && Number.isNaN(key) ? Infinity : key;
     }
-    const keys = new Float64Array(model.size), sorted = new Float64Array(rows.length);
-    rows.forEach((row, k) => {
-      const key = sign * of(row);
-      sorted[k] = keys[row] = Number.isNaN(key) ? Infinity : key;
-    });
-    // Only the first ones are sorted by a comparison.
-    const last = sorted.sort()[Math.min(this.shown, rows.length) - 1];
-    const first = rows.filter((row) => keys[row] <= last).sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
-    return [first.slice(0, this.shown), rows.length];
+    const last = smallest(keys, this.shown), first = [];
+    for (let row = 0; row < model.size; row++) if (keys[row] <= last) first.push(row);
+    first.sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
+    return [first.slice(0, this.shown), count];
   }
   // The places of texts in their order, so that names sort as numbers.
   places(texts) {
@@ -460,7 +495,7 @@ class Explorer extends Flame {
       ...facts.map((textContent) => make("p", { textContent })), ...formula,
       ...this.charts(row), make("p", {}, zoom),
       ...(id && model.show ? [make("p", { className: "command" }, make("code", { textContent: model.show.replace("@ID", `@${id}`) }))] : []));
-    const card = id && !matchMedia("print").matches && document.getElementById(`c-${id}`);
+    const card = id && !this.isPrinted && document.getElementById(`c-${id}`);
     if (card) {
       this.card = card;
       this.slot = make("span", { hidden: true });

@@ -93,7 +93,7 @@ def page_data(ranking: Ranking, show: str) -> str:
     main = _main_rows(ranking)
     named = add_tree(columns, tree, main)
     columns.add("measured", fitted.measured.T, np.float64)
-    columns.add("base", ranking.inputs.all_at_base.exclusive[:, 0], np.float64)
+    columns.add("costAtBase", ranking.inputs.all_at_base.exclusive[:, 0], np.float64)
     columns.add("modelled", fitted.modelled, np.uint8)
     add_models(columns, fitted.models)
     for name, codes in zip(("growth", "growthBelow"), ranking.inputs.growth, strict=True):
