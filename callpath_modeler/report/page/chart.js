@@ -39,8 +39,12 @@ const percent = (share, digits = 0) => {
   if (!digits && share > 0 && share < 0.005) return "<1\u00a0%";
   return `${(share * 100).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")}\u00a0%`;
 };
-const changeText = (ratio) => (!Number.isFinite(ratio) ? "-"
-  : ratio >= 10 ? `×${significant(ratio).replace(/\.0$/, "")}` : `${ratio < 1 ? "" : "+"}${percent(ratio - 1)}`);
+const changeText = (ratio) => {
+  if (!Number.isFinite(ratio)) return "-";
+  if (ratio >= 10) return `×${significant(ratio).replace(/\.0$/, "")}`;
+  const change = ratio - 1, text = percent(change, Math.abs(change) < 0.0995 ? 1 : 0);
+  return change > 0 && text !== "0.0\u00a0%" ? `+${text}` : text;
+};
 const scaleText = (p) => (Number.isInteger(p) && p < 1e15 ? String(p) : String(Number(p.toPrecision(6))));
 const bandText = ([low, high], unit) => {
   if (Number.isNaN(low)) return "-";
