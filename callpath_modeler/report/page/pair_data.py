@@ -7,14 +7,19 @@ values without intervals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from callpath_modeler.analysis.changes import Changes
-from callpath_modeler.analysis.difference import Differences, ExperimentDifference
-from callpath_modeler.analysis.pairing import AlignedExperiment
+from callpath_modeler.analysis.difference import (
+    Differences,
+    ExperimentDifference,
+    PredictedPair,
+)
+from callpath_modeler.analysis.pairing import ExperimentPair
 from callpath_modeler.analysis.uncertain import MARKS
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.modeling import centre
@@ -57,14 +62,17 @@ class _Stop:
     ----------
     at : value of the parameter
     views : exclusive and inclusive differences
-    differences : the two experiments
-    is_measured : True if both ran the scale
+    predicted : predictions of both; None = both ran the scale
     """
 
     at: float
     views: tuple[Changes, Changes]
-    differences: Differences
-    is_measured: bool
+    predicted: PredictedPair | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both ran the scale."""
+        return self.predicted is None
 
     def value(self, side: int) -> FloatArray:
         """Return the exclusive values of base (0) or of new (1), [call paths]."""
@@ -73,10 +81,10 @@ class _Stop:
 
     def ends(self, side: int) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the bands of these values, each [call paths]; NaN = measured."""
-        if self.is_measured:
+        if self.predicted is None:
             nothing = np.full(len(self.value(side)), np.nan)
             return nothing, nothing
-        own = self.differences.predictions(self.at).sides[side]
+        own = self.predicted.sides[side]
         return own.low, own.high
 
 
@@ -109,9 +117,7 @@ def pair_data(found: ExperimentDifference, show: str) -> str:
         "causes": [],
         "isRough": [],
         "show": printable(show),
-        "sides": [
-            _add_side(columns, side, number, stops, main) for number, side in enumerate(pair.sides)
-        ],
+        "sides": [_add_side(columns, pair, number, stops, main) for number in range(len(_SIDES))],
         "ratios": [_add_ratios(columns, stop, main) for stop in stops],
     }
     return packed({**header, "columns": columns.listed}, columns.blocks)
@@ -127,7 +133,7 @@ def _stops(differences: Differences, found: ExperimentDifference, target: float)
             own, whole = (
                 differences.measured(scale, inclusive=inclusive) for inclusive in (False, True)
             )
-            stops.append(_Stop(scale, (own, whole), differences, is_measured=True))
+            stops.append(_Stop(scale, (own, whole)))
     if not differences.has_models:
         return stops
     points = np.concatenate([side.points for side in pair.sides])
@@ -138,7 +144,10 @@ def _stops(differences: Differences, found: ExperimentDifference, target: float)
             differences.at(scale, inclusive=inclusive, predicted=True).changes
             for inclusive in (False, True)
         )
-        stops.append(_Stop(scale, (own, whole), differences, is_measured=False))
+        # The numbers that bands of sums are made of take most memory, and are no longer needed.
+        made = differences.predictions(scale)
+        sides = [structs.replace(side, added=side.added[:0]) for side in made.sides]
+        stops.append(_Stop(scale, (own, whole), replace(made, sides=(sides[0], sides[1]))))
     return stops
 
 
@@ -184,11 +193,11 @@ def _growths(columns: PageColumns, differences: Differences, target: float) -> d
 
 
 def _add_side(
-    columns: PageColumns, side: AlignedExperiment, number: int, stops: list[_Stop], main: IntArray
+    columns: PageColumns, pair: ExperimentPair, number: int, stops: list[_Stop], main: IntArray
 ) -> dict[str, Any]:
     """Add the measurements and models of one experiment, and return its part of the header."""
-    name, fitted, count = f"{_SIDES[number]}.", side.fitted, len(side.values)
-    pair = stops[0].differences.pair
+    side, name = pair.sides[number], f"{_SIDES[number]}."
+    fitted, count = side.fitted, len(side.values)
     columns.add(f"{name}measured", centre(side.values, pair.centre).T, np.float64)
     predicted = [stop for stop in stops if not stop.is_measured]
     known = np.zeros(count, np.bool_)
@@ -231,8 +240,8 @@ def _scale(stop: _Stop, number: int, *, is_lowered: bool) -> dict[str, Any]:
     changes = stop.views[0]
     total = float((changes.base, changes.new)[number][-1])
     band: tuple[float, ...] = (np.nan, np.nan)
-    if not stop.is_measured:
-        band = stop.differences.predictions(stop.at).whole[number][1:]
+    if stop.predicted is not None:
+        band = stop.predicted.whole[number][1:]
     return {
         "kind": "seen" if stop.is_measured else "grid",
         "at": stop.at,
