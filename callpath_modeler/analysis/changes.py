@@ -100,7 +100,9 @@ def _test(
     """Return a comparison; differences within rounding errors are zero."""
     finite = np.isfinite(difference)
     p = np.where((np.abs(difference) <= EXACT) & ~np.isnan(p), 1.0, p)
-    columns = (difference, difference - down, difference + up, p)
+    # A prediction of zero is infinitely far from others, and has no interval.
+    with np.errstate(invalid="ignore"):
+        columns = (difference, difference - down, difference + up, p)
     return SampleComparison(*(np.where(finite, column, np.nan) for column in columns))
 
 

@@ -17,7 +17,7 @@ from callpath_modeler.cli.expectation_option import (
     expected_costs_of,
     with_expectation,
 )
-from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, output_option
+from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, output_option, was_asked
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.cli.view_options import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from callpath_modeler.analysis.answer_bands import AnswerInputs
     from callpath_modeler.analysis.pair_forecast import PairInputs, ViewForecast
     from callpath_modeler.arrays import FloatArray, IntArray
+    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.fitted import Fitted
     from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.profile.view_request import ViewRequest
@@ -369,7 +370,7 @@ def _view_options(request: ViewRequest) -> Sequence[str]:
 @EXPERIMENT
 @view_options
 @sort_options
-@output_option("--web", "Serve the views as a page for a browser on this machine.")
+@output_option("--web", "Serve the page of `cpmodel report` for a browser on this machine.")
 @output_option("--port N", "Port of --web. Default: a free one.", type=WholeNumber(1, 65535))
 @COMPARE
 @EXPECT_COSTS
@@ -409,18 +410,17 @@ def command(
 
     if port is not None and not web:
         raise UsageError("--port is for the page of --web", hint="add --web")
-    if other and web:
-        raise UsageError("--compare is for the terminal", hint="omit --web")
+    if web:
+        _serve(console, ctx, study, question, other, port or 0)
+        return
     order = chosen_order(ctx, is_pair=False)
     replaced = source_replacements(source_paths)
-    if not web:
-        _refuse_pipes(console, ctx)
+    _refuse_pipes(console, ctx)
     from callpath_modeler.analysis.answer import answer_at
     from callpath_modeler.analysis.answer_bands import AnswerInputs
     from callpath_modeler.studies.question import findings_at
 
-    if not web:
-        study = study.reading(lines=True)
+    study = study.reading(lines=True)
     viewed = viewing(TABLE, None, question.inclusive, bool(ctx.params["exclusive"]))
     study = study.reading(requirements=True)
     fitted, target = study.at(question)
@@ -437,13 +437,6 @@ def command(
 
     # From here on, the views own the terminal, and models are made in other threads.
     front_ends.listen(None)
-    if web:
-        from callpath_modeler.cli.web import WebViews, serve
-
-        made = answer_at(known, target)
-        console.findings(findings)
-        serve(console, WebViews(ctx, given, made, wanted(made)), port or 0)
-        return
     from callpath_modeler.tui.app import Browser
     from callpath_modeler.tui.frame import AT_ONCE
     from callpath_modeler.tui.session import Session
@@ -458,6 +451,38 @@ def command(
     if browser.failure is not None:
         raise browser.failure
     console.findings(findings)
+
+
+_OF_VIEWS = (
+    *("view", "by", "group", "depth", "min_share", "zoom", "keep", "opened", "closed", "most"),
+    *("sort", "reverse", "source_paths"),
+)
+"""Parameters of views on the terminal."""
+
+
+def _serve(
+    console: Console, ctx: click.Context, study: Study, question: Question, other: str, port: int
+) -> None:
+    """Serve the page of `cpmodel report`, or that of `cpmodel diff` for two experiments."""
+    from callpath_modeler.cli.web import serve
+
+    for each in ctx.command.params:
+        if each.name in _OF_VIEWS and was_asked(ctx, each.name):
+            raise UsageError(f"{each.opts[-1]} is for the terminal", hint="omit --web")
+    if other:
+        from callpath_modeler.cli.report import pair_provenance
+        from callpath_modeler.report.page.pair_page import pair_page
+
+        compared = study.reading(requirements=True).difference(other, question)
+        findings: Sequence[Finding] = compared.findings
+        making = pair_provenance(ctx, [other, *map(str, study.sources)], compared)
+        text = pair_page(compared, making)
+    else:
+        from callpath_modeler.cli.report import report_page
+
+        text, findings = report_page(console, study, question)
+    console.findings(findings)
+    serve(console, text, port)
 
 
 def _refuse_pipes(console: Console, ctx: click.Context) -> None:

@@ -14,7 +14,12 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import LIST, call_option, option
 from callpath_modeler.cli.options import A_FILE, study_options, target_options, with_standard_input
 from callpath_modeler.cli.render import refuse_incomplete
-from callpath_modeler.cli.table_options import OutputRequest, answer_writer, table_options
+from callpath_modeler.cli.table_options import (
+    HTML,
+    OutputRequest,
+    answer_writer,
+    table_or_page_options,
+)
 from callpath_modeler.cli.view_options import invocation_of
 from callpath_modeler.errors import UsageError
 
@@ -49,7 +54,7 @@ _TOP_OF_A_TABLE = 10
     "Learn the scatter from day to day from a history of `cpmodel watch`, and allow for it.",
     type=A_FILE,
 )
-@table_options
+@table_or_page_options
 @target_options
 @study_options
 @click.pass_context
@@ -68,7 +73,8 @@ def command(
     BASE and NEW are each a profile, a directory of runs, a glob in quotes, a manifest, or a stored
     NAME.cpm. Call paths are compared by measured cost at the largest common scale, by growth, and
     at --target. Costs at the target are measured if both ran it, else predicted.
-    With several parameters, use --at p=4096,n=1e6. With --history and NEW alone, base is all days
+    With several parameters, use --at p=4096,n=1e6. -o FILE.html writes an interactive page of both
+    at any target. With --history and NEW alone, base is all days
     of the history since the last change of each call path.
     """
     from callpath_modeler.analysis.difference import RegressionGate, violations
@@ -90,7 +96,7 @@ def command(
         )
     if question.predicted and question.target is question.at is None:
         raise UsageError("--predicted: there is no target", hint="add --target P")
-    write = answer_writer(table, console)
+    form = table.form
     limits = None if fail_on is None else RegressionGate.parse(fail_on)
     *given, new = map(str, study.sources)
     if given:
@@ -108,11 +114,20 @@ def command(
     rows = _chosen(found, select)
     broken = [] if limits is None else violations(found, limits, rows)
     again, first = invocation_of(ctx, sources=[new], of_files=True), table.top or _TOP_OF_A_TABLE
-    write(
-        lambda style: difference_text(found, rows[:first], style, again),
-        lambda: difference_table(compared, rows[: table.top], broken, unjudged_rows(found, rows)),
-        lambda style: difference_text_tables(found, rows[: table.top], style),
-    )
+    if form == HTML:
+        from callpath_modeler.cli.report import pair_provenance
+        from callpath_modeler.report.page.pair_page import pair_page
+
+        making = pair_provenance(ctx, [*given, new], compared)
+        table.write(console, pair_page(compared, making, rows, table.top))
+    else:
+        answer_writer(table, console)(
+            lambda style: difference_text(found, rows[:first], style, again),
+            lambda: difference_table(
+                compared, rows[: table.top], broken, unjudged_rows(found, rows)
+            ),
+            lambda style: difference_text_tables(found, rows[: table.top], style),
+        )
     console.findings(compared.findings)
     for line in violation_lines(found, broken):
         console.note(line)

@@ -33,9 +33,13 @@ from callpath_modeler.printable import shell_words
 
 if TYPE_CHECKING:
     from callpath_modeler.analysis.answer import Answer, Ranking
+    from callpath_modeler.diagnostics import Finding
     from callpath_modeler.fitted import Fitted
+    from callpath_modeler.profile.experiment import Experiment
     from callpath_modeler.report.efficiency_text import EfficiencyView
+    from callpath_modeler.report.layout import Invocation
     from callpath_modeler.report.page.markup import Provenance
+    from callpath_modeler.studies.comparison import Compared
     from callpath_modeler.studies.loading import LoadOptions
     from callpath_modeler.studies.process_profile import ProcessProfile
     from callpath_modeler.studies.question import Question
@@ -74,13 +78,34 @@ def command(
     """
     if output is None and console.is_terminal:
         raise UsageError("no file for the page", hint="-o report.html")
+    text, findings = report_page(console, study, question, top=top, iso=iso)
+    console.write(text, output, overwrite=force)
+    console.findings(findings)
+
+
+def report_page(
+    console: Console,
+    study: Study,
+    question: Question,
+    *,
+    top: int = _CARDS,
+    iso: float | None = None,
+) -> tuple[str, Sequence[Finding]]:
+    """Return the page of a study for the options of the command, and its findings.
+
+    Parameters
+    ----------
+    top : number of call paths with charts
+    iso : efficiency that problem sizes keep; None = the page has no such section
+    """
     from callpath_modeler.report.page.document import page
     from callpath_modeler.report.page.markup import PageContent
     from callpath_modeler.studies.pipeline import explain_all
     from callpath_modeler.studies.question import findings_at
 
     question = replace(question, has_verdicts=True)
-    verdicts = verdict_file(click.get_current_context())
+    ctx = click.get_current_context()
+    verdicts = verdict_file(ctx)
     study = study.for_expectations(verdicts, question.metric)
     ranking = study.reading(requirements=True).ranking(question)
     fitted = ranking.fitted
@@ -92,15 +117,14 @@ def command(
         causes=explain_all(ranking, ranking.order[:top].tolist()),
         check=check_ranking(ranking, verdicts),
         findings=findings,
-        making=provenance_of(click.get_current_context(), study.sources, fitted),
+        making=provenance_of(ctx, study.sources, fitted),
         top=top,
         efficiency=_efficiency(console, study, ranking),
         isoefficiency=None if iso is None else study.isoefficiency(iso, question),
         processes=processes,
         no_processes=why_none,
     )
-    console.write(page(content), output, overwrite=force)
-    console.findings(findings)
+    return page(content), findings
 
 
 def _forecast(ranking: Ranking) -> Answer | None:
@@ -172,6 +196,57 @@ def _processes(
 
 def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fitted) -> Provenance:
     """Return the origin of a page of models of `sources`, for the options of a command."""
+    again = with_expectation(ctx, invocation_of(ctx), fitted)
+    everything = unset(ctx, "by", "select", "top")
+    words = []
+    for name, spelling in (("top", "--top"), ("iso", "--iso"), ("expect", "--expect")):
+        if was_asked(ctx, name) and not (name == "expect" and again.expected):
+            words.append(shell_words([spelling, str(ctx.params[name])]))
+    return _provenance(
+        ctx,
+        again,
+        listing=again.line("rank", shell_words(["--format", "csv", *everything])),
+        command=" ".join([again.line("report"), *words, "-o report.html"]),
+        experiments=[(sources, fitted.experiment)],
+    )
+
+
+def pair_provenance(ctx: click.Context, sources: Sequence[str], compared: Compared) -> Provenance:
+    """Return the origin of a page of two experiments, for the options of a command.
+
+    Parameters
+    ----------
+    sources : base and new; new alone is compared with the days of a history
+    """
+    words = []
+    for name, spelling in (
+        ("fail_on", "--fail-on"),
+        ("select", "--select"),
+        ("history", "--history"),
+    ):
+        if ctx.params.get(name) is not None:
+            words += [spelling, str(ctx.params[name])]
+    both = invocation_of(ctx, sources=sources)
+    sides = compared.difference.pair.sides
+    places = [[source] for source in sources] if len(sources) == len(sides) else [[], [*sources]]
+    return _provenance(
+        ctx,
+        invocation_of(ctx, sources=sources[-1:], of_files=True),
+        listing=both.line("diff", shell_words([*words, "--format", "csv", "--top", "all"])),
+        command=both.line("diff", shell_words([*words, "-o", "difference.html"])),
+        experiments=[(place, side.experiment) for place, side in zip(places, sides, strict=True)],
+    )
+
+
+def _provenance(
+    ctx: click.Context,
+    again: Invocation,
+    *,
+    listing: str,
+    command: str,
+    experiments: Sequence[tuple[Sequence[str | Path], Experiment]],
+) -> Provenance:
+    """Return the origin of a page of some experiments, each with its sources."""
     import platform
     from importlib.metadata import version
 
@@ -179,19 +254,15 @@ def provenance_of(ctx: click.Context, sources: Sequence[str | Path], fitted: Fit
     from callpath_modeler.report.page.markup import Provenance
     from callpath_modeler.support.atomic import fingerprints
 
-    experiment, again = fitted.experiment, with_expectation(ctx, invocation_of(ctx), fitted)
-    everything = unset(ctx, "by", "select", "top")
-    words = []
-    for name, spelling in (("top", "--top"), ("iso", "--iso"), ("expect", "--expect")):
-        if was_asked(ctx, name) and not (name == "expect" and again.expected):
-            words.append(shell_words([spelling, str(ctx.params[name])]))
+    paths = dict[str, None]()
+    for sources, experiment in experiments:
+        is_stored = bool(sources) and store.is_stored(Path(sources[0]))
+        files = map(str, sources) if is_stored else (run.source for run in experiment.runs)
+        paths |= dict.fromkeys(files)
     versions = [(name, version(name)) for name in _PACKAGES]
-    paths = dict.fromkeys(run.source for run in experiment.runs)
-    if store.is_stored(Path(sources[0])):
-        paths = dict.fromkeys(map(str, sources))
     return Provenance(
-        listing=again.line("rank", shell_words(["--format", "csv", *everything])),
-        command=" ".join([again.line("report"), *words, "-o report.html"]),
+        listing=listing,
+        command=command,
         invocation=again,
         versions=[*versions, ("python", platform.python_version())],
         inputs=fingerprints(paths),

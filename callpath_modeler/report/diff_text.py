@@ -59,16 +59,16 @@ def difference_text(
     invocation : command lines for call paths of the new experiment
     """
     tree = found.pair.tree
-    columns, names = _lines(found, rows, style)
+    columns, names = difference_columns(found, rows, style)
     body = style.table(columns, names, marks=[f"@{each}" for each in tree.ids(rows)])
-    footer = [*_footer(found, style, body[0].plain), *_changed_causes(found, rows)]
+    footer = difference_notes(found, rows, style, body[0].plain)
     shown = [row for row in rows if found.in_new[row]]
     if shown:
         footer.append(invocation.hint("show", f"@{tree.id_of(shown[0])}"))
     return style.answer([verdict(found, style)], [context(found)], body, footer)
 
 
-def _lines(
+def difference_columns(
     found: ExperimentDifference, rows: IntArray, style: TextStyle
 ) -> tuple[list[TextColumn], list[list[str]]]:
     """Return the columns, and the names of the call paths and of the lines below."""
@@ -84,7 +84,7 @@ def difference_text_tables(
     found: ExperimentDifference, rows: IntArray, style: TextStyle
 ) -> list[Table]:
     """Return the table of `difference_text`."""
-    columns, names = _lines(found, rows, style)
+    columns, names = difference_columns(found, rows, style)
     return [text_table_of(columns, ["/".join(path) for path in names])]
 
 
@@ -95,9 +95,14 @@ def whole_name(found: ExperimentDifference) -> str:
 
 def verdict(found: ExperimentDifference, style: TextStyle) -> str:
     """Return the sentence that answers a comparison: the difference and its cause."""
+    return " ".join(difference_sentences(found, style))
+
+
+def difference_sentences(found: ExperimentDifference, style: TextStyle) -> list[str]:
+    """Return one sentence for each scale, and one for what is left out, if anything is."""
     told = [_answer(found, changes, style) for changes in found.answers]
     said = left_out_of_both(found)
-    return " ".join([*told, *([f"Judged {said}."] if said else [])])
+    return [*told, *([f"Judged {said}."] if said else [])]
 
 
 def left_out_of_both(found: ExperimentDifference, rows: IntArray | None = None) -> str:
@@ -319,8 +324,10 @@ def growth_cells(found: ExperimentDifference, rows: IntArray, style: TextStyle) 
     return told
 
 
-def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[str]:
-    """Return the notes below the table, given its header."""
+def difference_notes(
+    found: ExperimentDifference, rows: IntArray, style: TextStyle, header: str
+) -> list[str]:
+    """Return the notes below the table, given its call paths and its header."""
     lines = [
         *_legend(found, header),
         *sums_note(found, style),
@@ -336,7 +343,7 @@ def _footer(found: ExperimentDifference, style: TextStyle, header: str) -> list[
             f"not predicted: {counted(int(found.left_out.sum()), 'call path')}{part}; base or new "
             f"has no model{'' if found.pair.has_run_times else ', so neither total includes them'}"
         )
-    return lines
+    return [*lines, *_changed_causes(found, rows)]
 
 
 def sums_note(found: ExperimentDifference, style: TextStyle) -> list[str]:

@@ -23,7 +23,7 @@ from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.runs import ParameterLine, settings_of, target_of
 from callpath_modeler.studies.pipeline import FitOptions, fit, fit_options_of
 from callpath_modeler.studies.question import findings_at, slice_findings
-from callpath_modeler.support.front_ends import HtmlReprMixin
+from callpath_modeler.support.front_ends import HtmlReprMixin, PageMixin
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared(HtmlReprMixin):
+class Compared(HtmlReprMixin, PageMixin):
     """A difference of two experiments, with findings about both.
 
     Attributes

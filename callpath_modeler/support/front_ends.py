@@ -96,7 +96,7 @@ def counted_map(name: str, each: MapOfRows, total: int) -> MapOfRows:
     return counting
 
 
-_HOME = "callpath_modeler.report.page.document"
+_HOME = "callpath_modeler.report.page.notebook"
 _FRAMES = "callpath_modeler.report.frames"
 _GRAPHS = "callpath_modeler.report.model_tables"
 _SELECTIONS = "callpath_modeler.studies.selections"
@@ -107,7 +107,7 @@ _PLOTS = "callpath_modeler.report.plot"
 class HtmlReprMixin:
     """An object that a notebook displays as HTML.
 
-    The HTML is made by `report.page.document`, which is imported on demand. So an experiment or a
+    The HTML is made by `report.page.notebook`, which is imported on demand. So an experiment or a
     ranking does not depend on pages.
     """
 
@@ -119,6 +119,37 @@ class HtmlReprMixin:
     def _plotted(self, axes: Axes | None, **options: object) -> Axes:
         found: Any = import_module(_PLOTS).drawn(self, axes, **options)
         return found  # type: ignore[no-any-return, unused-ignore]
+
+
+class PageMixin:
+    """An answer with a page of all call paths at any target.
+
+    The page is made by `report.page.notebook`, which is imported on demand.
+    """
+
+    __slots__ = ()
+
+    def page(self, height: int = 900) -> Any:
+        """Return the interactive page, which a notebook shows in a frame.
+
+        The frame is a sandbox without a network. The page is that of ``cpmodel report`` or, of a
+        comparison, that of ``cpmodel diff -o FILE.html``, without hashes of inputs.
+
+        Parameters
+        ----------
+        height : height of the frame in pixels, 200 to 10,000
+
+        Returns
+        -------
+        NotebookPage
+            ``text`` is the HTML document, for a file of its own.
+
+        Raises
+        ------
+        UsageError
+            If the height is outside these limits.
+        """
+        return import_module(_HOME).page_of(self, height)
 
 
 class FrameMixin:
@@ -268,7 +299,7 @@ class FigureReprMixin(HtmlReprMixin):
         return self._plotted(axes, target=target)
 
 
-class RankingPlotMixin(HtmlReprMixin):
+class RankingPlotMixin(HtmlReprMixin, PageMixin):
     """An object with a plot of its first call paths."""
 
     __slots__ = ()

@@ -335,7 +335,6 @@ def test_the_command_line_names_an_experiment_to_compare_with(run, stored, monke
     monkeypatch.setattr("callpath_modeler.tui.app.Browser.run", browse_)
     assert run("browse", stored, "--compare", stored).status == 0
     assert seen[0].other == str(stored)
-    run("browse", stored, "--compare", stored, "--web").fails(2, "--compare is for the terminal")
 
 
 def test_without_a_terminal_the_command_that_compares_is_named(run, stored):

@@ -28,7 +28,7 @@ def test_the_page_runs_from_top_to_bottom(monkeypatch, capsys):
     for block in BLOCKS:
         exec(compile(block, "use-from-python.md", "exec"), names)  # noqa: S102
     printed = capsys.readouterr().out
-    assert len(BLOCKS) == 11
+    assert len(BLOCKS) == 10
     assert r"\mathit{time}(p) = " in printed
     assert "<Experiment lulesh2.0: 73 call paths, 5 points of p, time>" in printed
     assert printed.rstrip().endswith("O(p^(1/2))")

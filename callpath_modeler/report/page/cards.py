@@ -43,6 +43,7 @@ from callpath_modeler.report.page.markup import (
     CallPathLinks,
     Html,
     PageContent,
+    Provenance,
     cell,
     figure,
     head,
@@ -192,11 +193,7 @@ def _card(
         _numbers(report, curve),
         *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
         *_excess(fitted, steps, row),
-        tag(
-            "p",
-            tag("code", content.making.invocation.line("show", names.mark(row))),
-            class_="command",
-        ),
+        *_command(content.making, names.mark(row)),
     )
     return tag(
         "article",
@@ -211,6 +208,13 @@ def _card(
         class_="card",
         id=key,
     )
+
+
+def _command(making: Provenance | None, mark: str) -> list[Html]:
+    """Return the command that prints a call path, if the page was made by a command."""
+    if making is None:
+        return []
+    return [tag("p", tag("code", making.invocation.line("show", mark)), class_="command")]
 
 
 def _model(report: CallPathReport) -> list[Html]:

@@ -39,8 +39,12 @@ const percent = (share, digits = 0) => {
   if (!digits && share > 0 && share < 0.005) return "<1\u00a0%";
   return `${(share * 100).toFixed(digits).replace(/^-(0\.?0*)$/, "$1")}\u00a0%`;
 };
-const changeText = (ratio) => (!Number.isFinite(ratio) ? "-"
-  : ratio >= 10 ? `×${significant(ratio).replace(/\.0$/, "")}` : `${ratio < 1 ? "" : "+"}${percent(ratio - 1)}`);
+const changeText = (ratio) => {
+  if (!Number.isFinite(ratio)) return "-";
+  if (ratio >= 10) return `×${significant(ratio).replace(/\.0$/, "")}`;
+  const change = ratio - 1, text = percent(change, Math.abs(change) < 0.0995 ? 1 : 0);
+  return change > 0 && text !== "0.0\u00a0%" ? `+${text}` : text;
+};
 const scaleText = (p) => (Number.isInteger(p) && p < 1e15 ? String(p) : String(Number(p.toPrecision(6))));
 const bandText = ([low, high], unit) => {
   if (Number.isNaN(low)) return "-";
@@ -49,36 +53,45 @@ const bandText = ([low, high], unit) => {
   return `${measure && end.endsWith(`\u00a0${measure}`) ? number : start} … ${end}`;
 };
 
-// The chart of one call path: measured points, model, band, target; both axes are logarithmic.
-const chart = (model, values, row) => {
-  const WIDE = 560, HIGH = 270, LEFT = 74, RIGHT = 16, TOP = 12, BOTTOM = 34, { unit, points } = model;
-  const measured = points.map((p, k) => [p, model.measured(row, k)]).filter(([, value]) => value > 0);
-  const end = Math.max(values.p, points.at(-1)), first = points[0];
+// The measured points, the curve and the band of one experiment in a chart that ends at a scale.
+const traced = ({ model, values, name }, row, first, end) => {
+  const measured = model.points.map((p, k) => [p, model.measured(row, k)]).filter(([, value]) => value > 0);
   const stops = model.measuredOnly ? [] : [...new Set([
-    ...Array.from({ length: 49 }, (_, k) => first * (end / first) ** (k / 48)), ...points, values.p])]
+    ...Array.from({ length: 49 }, (_, k) => first * (end / first) ** (k / 48)), ...model.points, values.p])]
     .filter((p) => p <= end).sort((a, b) => a - b);
   const curve = stops.map((p) => {
     const where = model.where(p);
     if (!where) return null;
     // Inside the data, the curve is the model at measured scales as well.
     const grid = where.seen < 0 ? where : model.where(p * (1 + 1e-9));
-    const value = grid ? model.alone(p, row, row + 1)[0] * model.factor(grid, row) : NaN;
+    const value = grid ? model.aloneOf(row, p) * model.factor(grid, row) : NaN;
     return { p, value };
   }).filter((each) => each && each.value > 0);
   const bands = model.measuredOnly ? [] : model.grid.flatMap(({ at }, k) => {
     if (at < first || at > end * 1.0001) return [];
-    const value = model.alone(at, row, row + 1)[0] * (1 - model.lowered(k, row));
+    const value = model.aloneOf(row, at) * (1 - model.lowered(k, row));
     const [low, high] = values.stored(model.seen.length + k, row, false, value);
     return high > 0 ? [[at, low, high]] : [];
   });
   const now = values.own[row], [low, high] = values.band(row, false);
   if (!values.isMeasured && high > 0) bands.push([values.p, low, high]);
   bands.sort(([a], [b]) => a - b);
-  const heights = [...measured.map(([, v]) => v), ...curve.map(({ value }) => value), now,
-    ...bands.map(([, , top]) => top)].filter((v) => v > 0 && v < Infinity);
+  return { measured, curve, bands, now, low, high, p: values.p, last: model.points.at(-1), name };
+};
+
+// The chart of one call path in one experiment or two: measured points, model, band, target; both
+// axes are logarithmic.
+const chart = (sides, row) => {
+  const WIDE = 560, HIGH = 270, LEFT = 74, RIGHT = 16, TOP = 12, BOTTOM = 34;
+  const [{ model, values }] = sides, { unit } = model;
+  const points = [...new Set(sides.flatMap((side) => side.model.points))].sort((a, b) => a - b);
+  const end = Math.max(values.p, points.at(-1)), first = points[0];
+  const lines = sides.map((side) => traced(side, row, first, end));
+  const heights = lines.flatMap(({ measured, curve, now, bands }) => [...measured.map(([, v]) => v),
+    ...curve.map(({ value }) => value), now, ...bands.map(([, , top]) => top)]).filter((v) => v > 0 && v < Infinity);
   if (!heights.length) return make("p", { className: "aside", textContent: "All values are zero or unknown, so there is no chart." });
   let top = Math.max(...heights), bottom = Math.min(...heights);
-  const lows = bands.map(([, end_]) => end_).filter((v) => v > 0);
+  const lows = lines.flatMap(({ bands }) => bands.map(([, low]) => low)).filter((v) => v > 0);
   bottom = Math.min(bottom, Math.max(Math.min(...lows, bottom), bottom / 30));
   if (top / bottom < 2) [top, bottom] = [top * 1.4, bottom / 1.4];
   top *= 1.12; bottom /= 1.12;
@@ -101,22 +114,32 @@ const chart = (model, values, row) => {
     parts.push(draw("line", { class: "grid", x1: LEFT, x2: WIDE - RIGHT, y1: y(v), y2: y(v) }),
       text(quantity(v, unit), { class: "end", x: LEFT - 6, y: y(v) + 4 }));
   }
-  if (bands.length > 1) {
+  for (const { bands, name } of lines) {
+    if (bands.length < 2) continue;
     const edge = [...bands.map(([p, , up]) => [x(p), y(up)]), ...bands.toReversed().map(([p, down]) => [x(p), y(down)])];
-    parts.push(draw("path", { class: "band", d: `${line(edge)}Z` }));
+    parts.push(draw("path", { class: `band ${name}`, d: `${line(edge)}Z` }));
   }
   const last = points.at(-1);
-  for (const [kind, some] of [["model", curve.filter(({ p }) => p <= last)], ["model beyond", curve.filter(({ p }) => p >= last)]]) {
-    if (some.length > 1) parts.push(draw("path", { class: kind, d: line(some.map(({ p, value }) => [x(p), y(value)])) }));
+  for (const { curve, last: known, name } of lines) {
+    for (const [kind, some] of [["model", curve.filter(({ p }) => p <= known)], ["model beyond", curve.filter(({ p }) => p >= known)]]) {
+      if (some.length > 1) parts.push(draw("path", { class: `${kind} ${name}`, d: line(some.map(({ p, value }) => [x(p), y(value)])) }));
+    }
   }
   if (end > last) {
     parts.push(draw("line", { class: "edge", x1: x(last), x2: x(last), y1: TOP, y2: HIGH - BOTTOM }));
   }
-  for (const [p, value] of measured) parts.push(draw("circle", { class: "point", cx: x(p), cy: y(value), r: 4.2 }));
-  if (now > 0) {
-    const [a, b] = [x(values.p), y(now)];
-    if (high > 0) parts.push(draw("line", { class: "reach", x1: a, x2: a, y1: y(low), y2: y(high) }));
-    parts.push(draw("path", { class: "target", d: `${line([[a, b - 6], [a + 6, b], [a, b + 6], [a - 6, b]])}Z` }));
+  const rhombus = (a, b, reach) => `${line([[a, b - reach], [a + reach, b], [a, b + reach], [a - reach, b]])}Z`;
+  const square = (a, b, reach) => `M${a - reach} ${b - reach}h${2 * reach}v${2 * reach}h${-2 * reach}Z`;
+  const point = (name, a, b) => (name === "base" ? draw("path", { class: "point base", d: square(a, b, 3.6) })
+    : draw("circle", { class: `point ${name}`, cx: a, cy: b, r: 4.2 }));
+  for (const { measured, name } of lines) {
+    for (const [p, value] of measured) parts.push(point(name, x(p), y(value)));
+  }
+  for (const { now, low, high, p, name } of lines) {
+    if (!(now > 0)) continue;
+    const [a, b] = [x(p), y(now)];
+    if (high > 0) parts.push(draw("line", { class: `reach ${name}`, x1: a, x2: a, y1: y(low), y2: y(high) }));
+    parts.push(draw("path", { class: `target ${name}`, d: rhombus(a, b, 6) }));
   }
   const ticks = [...new Set([...points, values.p])].sort((a, b) => a - b);
   const wanted = [values.p, last, ...ticks].map((p) => [p, String(scaleText(p))]), placed = [];
@@ -127,10 +150,15 @@ const chart = (model, values, row) => {
     parts.push(text(label, { class: "middle", x: at, y: HIGH - BOTTOM + 18 }));
   }
   parts.push(text(model.parameter, { class: "name", x: LEFT - 40, y: HIGH - BOTTOM + 18 }));
-  const told = `exclusive ${model.metric} over ${model.parameter}: ${measured.map(([p, v]) => `${quantity(v, unit)} at ${scaleText(p)}`).join(", ")}`;
-  const signs = [["measured", draw("circle", { class: "point", cx: 10, cy: 7, r: 4 })],
-    ...(model.measuredOnly ? [] : [["model", draw("path", { class: "model", d: "M1 7H19" })], ["band", draw("path", { class: "band", d: "M1 2H19V12H1Z" })]]),
-    ["target", draw("path", { class: "target", d: "M10 1L16 7L10 13L4 7Z" })]];
+  const told = lines.map(({ measured, name }) => `exclusive ${model.metric}${name && ` of ${name}`} over ${model.parameter}: `
+    + measured.map(([p, v]) => `${quantity(v, unit)} at ${scaleText(p)}`).join(", ")).join("; ");
+  const signs = sides.flatMap(({ name }) => {
+    const named = (word) => (name ? `${name}: ${word}` : word);
+    const more = model.measuredOnly ? [] : [[named("model"), draw("path", { class: `model ${name}`, d: "M1 7H19" })],
+      ...(name ? [] : [["band", draw("path", { class: "band", d: "M1 2H19V12H1Z" })]])];
+    return [[named("measured"), point(name, 10, 7)], ...more,
+      ...(name ? [] : [["target", draw("path", { class: "target", d: rhombus(10, 7, 6) })]])];
+  });
   return make("figure", { className: "curve" },
     draw("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": told }, ...parts),
     make("ul", { className: "legend" }, ...signs.map(([name, sign]) =>

@@ -2,19 +2,67 @@
 // Names are only ever read and written as text.
 const FIRST = 100, MOST_LINES = 400, LEAST = 0.01;
 
+const field = (text, input) => make("label", {}, make("span", { textContent: text }), input);
+const options = (held, ...pairs) => make("select", {}, ...pairs.map(([value, textContent]) =>
+  make("option", { value, textContent, selected: value === held })));
+
+// The k-th smallest key, or the largest one: the heap has the k smallest ones, the largest of them
+// first. So not all keys are sorted.
+const smallest = (keys, k) => {
+  const heap = new Float64Array(k);
+  let size = 0;
+  const sink = (key) => {
+    let at = 0;
+    for (let next = 1; next < size; next = 2 * at + 1) {
+      if (next + 1 < size && heap[next + 1] > heap[next]) next++;
+      if (heap[next] <= key) break;
+      heap[at] = heap[next];
+      at = next;
+    }
+    heap[at] = key;
+  };
+  for (const key of keys) {
+    if (Number.isNaN(key)) continue;
+    if (size === k) {
+      if (key < heap[0]) sink(key);
+      continue;
+    }
+    let at = size++;
+    for (let above = (at - 1) >> 1; at > 0 && heap[above] < key; above = (at - 1) >> 1) {
+      heap[at] = heap[above];
+      at = above;
+    }
+    heap[at] = key;
+  }
+  return size ? heap[0] : NaN;
+};
+
 class Explorer extends Flame {
   constructor(model, place) {
     super();
     Object.assign(this, {
       model, place, inclusive: model.inclusive, selected: -1, zoom: -1, words: "", shown: FIRST,
-      key: "value", up: false, tab: "ranking", colour: model.measuredOnly ? "none" : "growth",
-      open: new Set(), all: new Set(), beside: model.at(this.besideOf(model)),
+      up: false, tab: "ranking", open: new Set(), all: new Set(), ...this.atFirst(model),
     });
     this.build();
     this.setTarget(model.target);
     this.select(this.order()[0][0] ?? 0);
   }
 
+  atFirst(model) {
+    return { key: "value", colour: model.measuredOnly ? "none" : "growth",
+      beside: model.at(this.besideOf(model)) };
+  }
+  colours() {
+    return [["growth", "growth"], ["excess", "excess work"], ["cause", "cause"],
+      ["share", "change of share"], ["none", "none"]];
+  }
+  // Controls besides those of the target, the values and the search.
+  choices() {
+    const { model } = this, other = options(String(this.beside.p), ...model.stops.map((p) => [String(p), scaleText(p)]));
+    other.addEventListener("change", () => { this.beside = model.at(Number(other.value)); this.show(); });
+    return [field(`compare with ${model.parameter}`, other)];
+  }
   // The scale beside the target, at first: the largest measured one.
   besideOf(model) {
     const { points, target } = model, last = points.at(-1);
@@ -23,19 +71,13 @@ class Explorer extends Flame {
   // Controls.
   build() {
     const { model } = this, last = model.stops.length - 1;
-    const field = (text, input) => make("label", {}, make("span", { textContent: text }), input);
-    const options = (held, ...pairs) => make("select", {}, ...pairs.map(([value, textContent]) =>
-      make("option", { value, textContent, selected: value === held })));
     this.slider = make("input", { type: "range", min: 0, max: last, step: 1, ariaLabel: `target ${model.parameter}` });
     this.slider.disabled = last < 1;
     this.target = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", size: 8 });
     this.basis = make("output", { className: "basis", role: "status" });
     this.search = make("input", { type: "search", placeholder: "name of a call path", autocomplete: "off" });
     this.kind = options(String(this.inclusive), ["false", "exclusive"], ["true", "inclusive"]);
-    this.paint = options(this.colour, ["growth", "growth"], ["excess", "excess work"], ["cause", "cause"],
-      ["share", "change of share"], ["none", "none"]);
-    const other = options(String(this.beside.p), ...model.stops.map((p) => [String(p), scaleText(p)]));
-    other.addEventListener("change", () => { this.beside = model.at(Number(other.value)); this.show(); });
+    this.paint = options(this.colour, ...this.colours());
     this.matches = make("output", { className: "aside" });
     this.slider.addEventListener("input", () => this.setTarget(model.stops[this.slider.value]));
     this.target.addEventListener("change", () => this.typed());
@@ -46,7 +88,7 @@ class Explorer extends Flame {
     const tools = make("div", { className: "tools" },
       field(`target ${model.parameter}`, this.target),
       make("label", { className: "slide" }, this.basis, this.slider),
-      field(`compare with ${model.parameter}`, other), field("values", this.kind), field("find", this.search), this.matches);
+      ...this.choices(), field("values", this.kind), field("find", this.search), this.matches);
     this.list = make("div", { className: "list" });
     this.flame = make("div", { className: "flame" });
     this.details = make("div", { className: "details", role: "region", ariaLabel: "selected call path" });
@@ -80,7 +122,11 @@ class Explorer extends Flame {
       this.width = this.flame.clientWidth;
       this.showFlame();
     }).observe(this.flame);
-    matchMedia("print").addEventListener("change", () => this.showDetails());
+    // Asking whether the page is printed would lay it out at each step of the slider.
+    matchMedia("print").addEventListener("change", ({ matches }) => {
+      this.isPrinted = matches;
+      this.showDetails();
+    });
   }
   typed() {
     const p = Number(this.target.value.trim().replaceAll(",", ""));
@@ -91,7 +137,7 @@ class Explorer extends Flame {
       : `This page knows targets from ${ends[0]} to ${ends[1]}. Use cpmodel report --target for others.`;
   }
   setTarget(p) {
-    const { model } = this, values = model.at(p), largest = model.points.at(-1);
+    const { model } = this, values = model.at(p), { largest } = model;
     if (!values) return;
     this.values = values;
     this.target.value = scaleText(p);
@@ -100,17 +146,21 @@ class Explorer extends Flame {
     this.slider.value = near;
     this.slider.ariaValueText = `${model.parameter} = ${scaleText(p)}`;
     const times = p > largest ? `, ${significant(p / largest).replace(/\.?0+$/, "")} × the largest run` : "";
-    const between = values.isBetween ? "; bands are interpolated, or left out where they are not smooth" : "";
+    const between = values.isBetween ? `; ${this.between}` : "";
     this.basis.textContent = `${values.isMeasured ? "measured" : "predicted"}${times}${between}`;
     this.show();
   }
-  show() {
-    const { model, values } = this, at = `at ${model.parameter} = ${scaleText(values.p)}${model.held && `, ${model.held}`}`;
-    const band = bandText([values.low, values.high], model.unit);
+  get between() { return "bands are interpolated, or left out where they are not smooth"; }
+  // The value of the program at the target.
+  total() {
+    const { model, values } = this, band = bandText([values.low, values.high], model.unit);
     const unknown = band === "-" ? "not known; choose a target of the slider" : band;
     const amount = values.isUnknown ? unknown : `${quantity(values.total, model.unit)}${band === "-" ? "" : ` (${band})`}`;
-    this.told.replaceChildren(`${model.metric} of the program ${at}: `,
-      make("data", { value: String(values.total) }, make("strong", { textContent: amount })));
+    return [make("data", { value: String(values.total) }, make("strong", { textContent: amount }))];
+  }
+  show() {
+    const { model, values } = this, at = `at ${model.parameter} = ${scaleText(values.p)}${model.held && `, ${model.held}`}`;
+    this.told.replaceChildren(`${model.metric} of the program ${at}: `, ...this.total());
     this.found = null;
     if (this.words) {
       const names = model.full.map((name) => name.toLowerCase().includes(this.words));
@@ -233,6 +283,7 @@ class Explorer extends Flame {
     const { model, values, inclusive } = this;
     const codes = inclusive ? model.growthBelow : model.growth;
     return {
+      known: (row) => values.value(row, inclusive),
       name: (row) => (this.byName ??= this.places(model.names))[model.region[row]],
       measured: (row) => this.beside.value(row, inclusive),
       ratio: (row) => values.value(row, inclusive) / this.beside.value(row, inclusive),
@@ -248,19 +299,19 @@ class Explorer extends Flame {
   // The first call paths in the order of the ranking, and how many there are.
   order() {
     const { model } = this, of = this.keys()[this.key], sign = this.up ? 1 : -1;
-    const rows = [], known = this.keys().value;
+    const keys = new Float64Array(model.size), { known } = this.keys();
+    let count = 0;
     for (let row = 0; row < model.size; row++) {
-      if ((!this.found || this.found[row]) && !Number.isNaN(known(row))) rows.push(row);
+      const isListed = (!this.found || this.found[row]) && !Number.isNaN(known(row));
+      const key = isListed ? sign * of(row) : NaN;
+      count += Number(isListed);
+      // Unknown keys are last, and call paths that are not listed have none.
+      keys[row] = isListed && Number.isNaN(key) ? Infinity : key;
     }
-    const keys = new Float64Array(model.size), sorted = new Float64Array(rows.length);
-    rows.forEach((row, k) => {
-      const key = sign * of(row);
-      sorted[k] = keys[row] = Number.isNaN(key) ? Infinity : key;
-    });
-    // Only the first ones are sorted by a comparison.
-    const last = sorted.sort()[Math.min(this.shown, rows.length) - 1];
-    const first = rows.filter((row) => keys[row] <= last).sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
-    return [first.slice(0, this.shown), rows.length];
+    const last = smallest(keys, this.shown), first = [];
+    for (let row = 0; row < model.size; row++) if (keys[row] <= last) first.push(row);
+    first.sort((a, b) => (keys[a] === keys[b] ? a - b : keys[a] - keys[b]));
+    return [first.slice(0, this.shown), count];
   }
   // The places of texts in their order, so that names sort as numbers.
   places(texts) {
@@ -322,7 +373,11 @@ class Explorer extends Flame {
     });
     const body = rows.map((row, place) => this.line(row, make("tr", {},
       make("td", { className: "rank", textContent: String(place + 1) }),
-      ...columns.map(([key, , show]) => make("td", { className: key }, show(row))))));
+      ...columns.map(([key, title, show]) => {
+        const cell = make("td", { className: key }, show(row));
+        cell.dataset.title = `${title}: `;
+        return cell;
+      }))));
     const table = make("table", {}, make("caption", { className: "unseen", textContent: "Call paths" }),
       make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "rank", textContent: "#" }), ...heads)),
       make("tbody", {}, ...body));
@@ -335,7 +390,7 @@ class Explorer extends Flame {
 
   // The call tree: inclusive values; small call paths share a line.
   showTree() {
-    const { model, values } = this, lines = [], least = LEAST * values.whole;
+    const { model } = this, lines = [], sizes = this.sizes(), least = LEAST * this.values.whole;
     const kept = this.words ? this.ancestors() : null;
     const isOpen = (row) => this.open.has(row) || kept?.[row] === 2;
     const todo = [[-1, [...model.roots]]];
@@ -347,8 +402,8 @@ class Explorer extends Flame {
       lines.push(this.node(row, todo.length, isOpen(row)));
       if (!isOpen(row) || !model.children[row]) continue;
       const below = model.children[row].filter((each) => !kept || kept[each])
-        .sort((a, b) => (values.below[b] || 0) - (values.below[a] || 0));
-      const shown = this.all.has(row) || kept ? below : below.filter((each) => values.below[each] >= least);
+        .sort((a, b) => (sizes(b) || 0) - (sizes(a) || 0));
+      const shown = this.all.has(row) || kept ? below : below.filter((each) => sizes(each) >= least);
       const rest = below.length - shown.length;
       todo.push([row, rest ? [...shown, -rest] : shown]);
     }
@@ -356,14 +411,17 @@ class Explorer extends Flame {
       ? [make("p", { className: "aside", textContent: `Only the first ${MOST_LINES} lines are shown. Close a subtree.` })] : [];
     this.list.replaceChildren(make("div", { className: "outline", role: "tree", ariaLabel: "call tree" }, ...lines), ...cut);
   }
+  // The size of a subtree: which call paths share a line, and in which order they are.
+  sizes() { return (row) => this.values.below[row]; }
   openHot() {
+    const sizes = this.sizes(), large = 0.2 * this.values.whole;
     let row = this.model.roots[0];
     while (row !== undefined) {
       this.open.add(row);
       const below = this.model.children[row] ?? [];
-      for (const each of below) if (this.values.share(each, true) >= 0.2) this.open.add(each);
+      for (const each of below) if (sizes(each) >= large) this.open.add(each);
       row = below.reduce((best, each) =>
-        (best === undefined || this.values.below[each] > this.values.below[best] ? each : best), undefined);
+        (best === undefined || sizes(each) > sizes(best) ? each : best), undefined);
     }
   }
   // Matches are 1, and the callers of matches 2.
@@ -379,19 +437,23 @@ class Explorer extends Flame {
     this.showList();
   }
   node(row, depth, isOpen) {
-    const { model, values } = this, sign = make("span", { className: "fold", textContent: model.children[row] ? (isOpen ? "▾" : "▸") : "" });
+    const { model } = this, sign = make("span", { className: "fold", textContent: model.children[row] ? (isOpen ? "▾" : "▸") : "" });
     const cell = (className, ...told) => make("span", { className }, ...told);
-    const value = values.below[row], name = make("code", { textContent: model.name(row), title: model.fullName(row) });
+    const name = make("code", { textContent: model.name(row), title: model.fullName(row) });
     const found = make("div", { className: "node", role: "treeitem" },
-      cell("name", sign, name), cell("value", this.number(value, quantity(value, model.unit))),
-      cell("band", bandText(values.band(row, true), model.unit)), cell("share", percent(values.share(row, true))),
-      cell("growth", model.measuredOnly ? "" : this.growthText(row, true)));
+      cell("name", sign, name), ...this.cells(row).map(([kind, told]) => cell(kind, told)));
     if (this.found?.[row]) found.classList.add("found");
     found.ariaLevel = String(depth);
     if (model.children[row]) found.ariaExpanded = String(isOpen);
     found.firstChild.style.paddingLeft = `${Math.min(depth - 1, 24) * 0.8}rem`;
     sign.addEventListener("click", (event) => { event.stopPropagation(); this.fold(row, !isOpen); });
     return this.line(row, found);
+  }
+  cells(row) {
+    const { model, values } = this, value = values.below[row];
+    return [["value", this.number(value, quantity(value, model.unit))],
+      ["band", bandText(values.band(row, true), model.unit)], ["share", percent(values.share(row, true))],
+      ["growth", model.measuredOnly ? "" : this.growthText(row, true)]];
   }
   restLine(caller, count, depth) {
     const button = make("button", { type: "button", className: "more", textContent: `… ${count} more below ${percent(LEAST)}` });
@@ -400,6 +462,15 @@ class Explorer extends Flame {
     return button;
   }
 
+  // The formulas of a main call path.
+  formulas(place) {
+    const { model } = this;
+    return place >= 0 && model.formulas[place] ? [`${model.metric}(${model.parameter}) = ${model.formulas[place]}`] : [];
+  }
+  charts(row) {
+    const { model, values } = this;
+    return model.points.length > 1 ? [chart([{ model, values, name: "" }], row)] : [];
+  }
   // Details of the selected call path: numbers, chart, and its card where the page has one.
   showDetails() {
     const { model, values, selected: row } = this;
@@ -417,14 +488,14 @@ class Explorer extends Flame {
     });
     const [, ...facts] = this.facts(row), zoom = make("button", { type: "button", textContent: "Zoom the flame graph here" });
     zoom.addEventListener("click", () => this.zoomTo(row));
-    const formula = place >= 0 && model.formulas[place] ? [make("p", { className: "formula" },
-      make("code", { textContent: `${model.metric}(${model.parameter}) = ${model.formulas[place]}` }))] : [];
+    const formula = this.formulas(place).map((text) => make("p", { className: "formula" },
+      make("code", { textContent: text })));
     this.details.replaceChildren(
       make("p", { className: "crumbs" }, ...few.flatMap((each, k) => (k ? [" / ", each] : [each]))),
       ...facts.map((textContent) => make("p", { textContent })), ...formula,
-      ...(model.points.length > 1 ? [chart(model, values, row)] : []), make("p", {}, zoom),
+      ...this.charts(row), make("p", {}, zoom),
       ...(id && model.show ? [make("p", { className: "command" }, make("code", { textContent: model.show.replace("@ID", `@${id}`) }))] : []));
-    const card = id && !matchMedia("print").matches && document.getElementById(`c-${id}`);
+    const card = id && !this.isPrinted && document.getElementById(`c-${id}`);
     if (card) {
       this.card = card;
       this.slot = make("span", { hidden: true });
@@ -433,33 +504,3 @@ class Explorer extends Flame {
     }
   }
 }
-
-const start = async () => {
-  const data = document.getElementById("data"), place = document.getElementById("explore");
-  if (!data || !place || !globalThis.DecompressionStream) return;
-  const model = await unpack(data.textContent);
-  data.remove();
-  document.documentElement.classList.add("live");
-  place.hidden = false;
-  const explorer = new Explorer(model, place);
-  const follow = () => {
-    const row = model.main[model.ids.findIndex((id) => `#c-${id}` === location.hash)];
-    if (row === undefined) return;
-    explorer.select(row);
-    place.scrollIntoView();
-  };
-  addEventListener("hashchange", follow);
-  follow();
-  document.documentElement.dataset.ready = "yes";
-};
-start();
-addEventListener("beforeprint", () => {
-  for (const fold of document.querySelectorAll("#tree details:not([open]), #making details:not([open])")) {
-    fold.open = true;
-    fold.dataset.folded = "yes";
-  }
-});
-addEventListener("afterprint", () => document.querySelectorAll("[data-folded]").forEach((fold) => {
-  fold.open = false;
-  delete fold.dataset.folded;
-}));

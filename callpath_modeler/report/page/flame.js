@@ -2,7 +2,7 @@
 const COLOURS = {
   growth: ["#f2ece0", "#f0e442", "#f0b050", "#e08030", "#d05a10"],
   causes: ["#9ecae1", "#f0b050", "#b3a2d8", "#8fce9f", "#f2c4d6", "#d9d9c3", "#c9c9c9"],
-  unknown: "#cccccc", plain: "#efc98b",
+  unknown: "#cccccc", plain: "#efc98b", doubted: "#dcdcdc",
 };
 // Families of causes, in the order of their colours.
 const FAMILIES = [
@@ -24,8 +24,10 @@ class Flame {
     this.showFlame();
     if (row >= 0) this.select(row);
   }
+  // The values that are the widths of frames.
+  framed() { return this.values; }
   frames(width) {
-    const { model } = this, own = this.values.own, cost = new Float64Array(model.size);
+    const { model } = this, { own } = this.framed(), cost = new Float64Array(model.size);
     for (let row = model.size - 1; row >= 0; row--) {
       cost[row] += own[row] > 0 && own[row] < Infinity ? own[row] : 0;
       if (model.parent[row] >= 0) cost[model.parent[row]] += cost[row];
@@ -70,8 +72,12 @@ class Flame {
     return COLOURS.plain;
   }
   legend() {
-    const { colour, model } = this, sample = (fill, text) => make("li", {},
+    const sample = (fill, text) => make("li", {},
       draw("svg", { viewBox: "0 0 14 11", width: 14, height: 11 }, draw("rect", { width: 14, height: 11, fill })), text);
+    return make("ul", { className: "legend" }, ...this.samples(sample));
+  }
+  samples(sample) {
+    const { colour, model } = this;
     const items = {
       growth: () => [...model.growthNames.map((name, k) => sample(COLOURS.growth[k], name)), sample(COLOURS.unknown, "no model")],
       excess: () => [[-1, "−100 %"], [0, "0 %"], [0.5, "+50 %"], [1, "+100 % of the cost is excess work"]].map(([part, text]) => sample(mixed(part), text)),
@@ -79,7 +85,7 @@ class Flame {
       cause: () => [...FAMILIES.map(([name], k) => sample(COLOURS.causes[k], name)), sample(COLOURS.causes.at(-1), "not known, or nothing grows")],
       none: () => [],
     };
-    return make("ul", { className: "legend" }, ...items[colour]());
+    return items[colour]();
   }
   showFlame() {
     // Asking for the width would lay out the whole page at each step of the slider.
@@ -108,7 +114,7 @@ class Flame {
       }
       this.line(row, found);
       found.setAttribute("role", "button");
-      found.setAttribute("aria-label", `${name}, ${quantity(this.values.below[row], this.model.unit)}`);
+      found.setAttribute("aria-label", `${name}, ${quantity(this.framed().below[row], this.model.unit)}`);
       found.classList.toggle("above", Boolean(isAbove));
       found.classList.toggle("found", Boolean(this.found?.[row]));
       return found;

@@ -250,7 +250,7 @@ class PageContent:
     forecast : the same predictions in views; None for a metric that does not add up over call paths
     check : results of expectations; None = no expectations
     findings : data quality findings
-    making : the origin of the page
+    making : the origin of the page; None = it was made by a library, without a command
     top : number of call paths with cards
     efficiency : factors of parallel efficiency, or the reason why there are none; "" = no section
     isoefficiency : problem sizes that keep an efficiency; None = no section
@@ -264,7 +264,7 @@ class PageContent:
     forecast: Answer | None
     check: Check | None
     findings: Sequence[Finding]
-    making: Provenance
+    making: Provenance | None
     top: int
     efficiency: EfficiencyView | str = ""
     isoefficiency: Isoefficiency | None = None

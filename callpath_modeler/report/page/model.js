@@ -22,7 +22,7 @@ const unpack = async (text) => {
     }
     (columns[name] ??= []).push(new ARRAYS[kind](whole.buffer));
   }
-  return new Model(header, columns);
+  return header.sides ? new Pair(header, columns) : new Model(header, columns);
 };
 
 // The values of a shape, by its kind: those of `modeling.products` and `modeling.growth`.
@@ -65,9 +65,9 @@ class Model {
   constructor(header, columns) {
     Object.assign(this, header);
     this.columns = columns;
-    for (const name of ["parent", "region", "note", "main", "base", "modelled", "terms",
+    for (const name of ["parent", "region", "note", "main", "costAtBase", "modelled", "terms",
       "coefficients", "changed", "since", "before", "beforeCoefficients", "growth", "growthBelow",
-      "growthText", "growthTextBelow", "cause"]) this[name] = columns[name][0];
+      "growthText", "growthTextBelow", "cause"]) this[name] = columns[name]?.[0];
     this.size = this.parent.length;
     this.roots = [];
     this.children = Array.from({ length: this.size }, () => null);
@@ -108,26 +108,48 @@ class Model {
   measured(row, k) { return this.columns.measured[0][k * this.size + row]; }
 
   // The models by themselves at p, as `Models.values`.
-  alone(p, row = 0, end = this.size) {
-    const table = this.shapes.map(([kind, ...numbers]) => SHAPES[kind](p, ...numbers));
-    const slots = this.terms.length / this.size, value = new Float64Array(end - row);
-    const first = row;
-    for (; row < end; row++) {
-      let sum = this.coefficients[row * (slots + 1)];
-      for (let slot = 0; slot < slots; slot++) {
-        const number = this.coefficients[row * (slots + 1) + slot + 1];
-        const code = this.terms[row * slots + slot];
+  alone(p) {
+    const table = Float64Array.from(this.shapes, ([kind, ...numbers]) => SHAPES[kind](p, ...numbers));
+    const value = new Float64Array(this.size), { coefficients, terms, modelled } = this;
+    const slots = terms.length / this.size;
+    for (let row = 0, at = 0, slot = 0; row < this.size; row++) {
+      let sum = coefficients[at++];
+      for (const last = slot + slots; slot < last; slot++) {
+        const number = coefficients[at++], code = terms[slot];
         if (number && code >= 0) sum += number * table[code];
       }
-      value[row - first] = Number.isNaN(sum) || !this.modelled[row] ? NaN : Math.max(sum, 0);
+      value[row] = modelled[row] ? Math.max(sum, 0) : NaN;
     }
-    this.changed.forEach((changed, k) => {
-      if (changed < first || changed >= end || !(p < this.since[k])) return;
-      const [constant, slope] = this.beforeCoefficients.subarray(2 * k, 2 * k + 2);
-      const part = slope && this.before[k] >= 0 ? slope * table[this.before[k]] : 0;
-      value[changed - first] = Math.max(constant + part, 0);
-    });
+    for (let k = 0; k < this.changed.length; k++) {
+      if (p < this.since[k]) value[this.changed[k]] = this.earlier(k, (code) => table[code]);
+    }
     return value;
+  }
+  // The same for one call path, which has few shapes.
+  aloneOf(row, p) {
+    const of = (code) => { const [kind, ...numbers] = this.shapes[code]; return SHAPES[kind](p, ...numbers); };
+    this.laws ??= new Map([...this.changed].map((changed, k) => [changed, k]));
+    const law = this.laws.get(row), slots = this.terms.length / this.size;
+    if (law !== undefined && p < this.since[law]) return this.earlier(law, of);
+    let sum = this.coefficients[row * (slots + 1)];
+    for (let slot = 0; slot < slots; slot++) {
+      const number = this.coefficients[row * (slots + 1) + slot + 1], code = this.terms[row * slots + slot];
+      if (number && code >= 0) sum += number * of(code);
+    }
+    return this.modelled[row] ? Math.max(sum, 0) : NaN;
+  }
+  // The law before a change point.
+  earlier(k, of) {
+    const [constant, slope] = this.beforeCoefficients.subarray(2 * k, 2 * k + 2);
+    return Math.max(constant + (slope && this.before[k] >= 0 ? slope * of(this.before[k]) : 0), 0);
+  }
+  // The ends of a band: those of the main call paths are numbers, the others codes around a value.
+  ends(numbers, codes, row, value) {
+    const place = this.place[row], other = this.other[row];
+    if (place >= 0) return numbers ? [numbers[place], numbers[this.main.length + place]] : [NaN, NaN];
+    if (!codes || codes[other] === NOTHING) return [NaN, NaN];
+    const [low, high] = [codes[other], codes[this.others + other]];
+    return [low === ENDLESS ? 0 : value * Math.exp(-low / CODES), value * Math.exp(high / CODES)];
   }
   lowered(k, row) {
     const place = this.place[row];
@@ -145,8 +167,8 @@ class Model {
   // Costs at the base, with those below; predictions expect nothing of call paths without a model.
   baseBelow(isMeasured) {
     this.bases ??= [];
-    return this.bases[Number(isMeasured)] ??= this.summed(isMeasured ? this.base
-      : this.base.map((cost, row) => (this.modelled[row] ? cost : NaN)));
+    return this.bases[Number(isMeasured)] ??= this.summed(isMeasured ? this.costAtBase
+      : this.costAtBase.map((cost, row) => (this.modelled[row] ? cost : NaN)));
   }
   // Sums over subtrees; NaN where nothing of the subtree is known.
   summed(own) {
@@ -181,8 +203,10 @@ class Model {
   }
   at(p) {
     const where = this.where(p);
-    return where && new Values(this, where);
+    return where && this.valuesOf(where);
   }
+  valuesOf(where) { return new Values(this, where); }
+  get largest() { return this.points.at(-1); }
 }
 
 // Values of all call paths at one target, exclusive and inclusive.
@@ -230,7 +254,7 @@ class Values {
   lost(row, inclusive) {
     const { ofTarget, expected } = this.loss, value = this.value(row, inclusive);
     if (Number.isNaN(value) && !this.isMeasured) return NaN;
-    const before = (inclusive ? this.model.baseBelow(this.isMeasured) : this.model.base)[row];
+    const before = (inclusive ? this.model.baseBelow(this.isMeasured) : this.model.costAtBase)[row];
     const counts = inclusive || this.isMeasured || this.model.modelled[row];
     return ofTarget * (value || 0) - (counts ? before || 0 : 0) * expected;
   }
@@ -256,15 +280,8 @@ class Values {
     return Boolean(rough && rough[row] & (inclusive ? 2 : 1));
   }
   stored(k, row, inclusive, value) {
-    const { model } = this, name = inclusive ? "Below" : "", place = model.place[row];
-    if (place >= 0) {
-      const ends = model.columns[`ends${name}`][k];
-      return [ends[place], ends[model.main.length + place]];
-    }
-    const codes = model.columns[`codes${name}`][k], other = model.other[row];
-    const [low, high] = [codes[other], codes[model.others + other]];
-    if (low === NOTHING) return [NaN, NaN];
-    return [low === ENDLESS ? 0 : value * Math.exp(-low / CODES), value * Math.exp(high / CODES)];
+    const name = inclusive ? "Below" : "", { columns } = this.model;
+    return this.model.ends(columns[`ends${name}`]?.[k], columns[`codes${name}`]?.[k], row, value);
   }
   trust(row, inclusive) {
     if (this.isRough(row, inclusive)) return -1;

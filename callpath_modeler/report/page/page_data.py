@@ -20,15 +20,16 @@ from numpy.typing import NDArray
 
 from callpath_modeler.analysis.answer import Answer, Ranking, answer_at
 from callpath_modeler.analysis.ideals import ideal_of
-from callpath_modeler.analysis.node_values import NodeValues
 from callpath_modeler.analysis.predict import fastest_below
 from callpath_modeler.analysis.uncertain import MARKS
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
+from callpath_modeler.modeling import Models
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH, Growth
 from callpath_modeler.modeling.products import Break, Shape, TermDifference
 from callpath_modeler.modeling.terms import Term
 from callpath_modeler.printable import printable
+from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.layout import cut
@@ -87,17 +88,14 @@ def page_data(ranking: Ranking, show: str) -> str:
     ranking : the ranking of the page, of a metric that adds up
     show : the command that prints one call path, with ``@ID`` for its id
     """
-    columns = _Columns()
+    columns = PageColumns()
     fitted, tree = ranking.fitted, ranking.fitted.experiment.tree
     main = _main_rows(ranking)
-    columns.add("parent", tree.parent, np.int32)
-    columns.add("region", tree.region, np.int32)
-    columns.add("note", tree.annotation, np.int32)
-    columns.add("main", main, np.int32)
+    named = add_tree(columns, tree, main)
     columns.add("measured", fitted.measured.T, np.float64)
-    columns.add("base", ranking.inputs.all_at_base.exclusive[:, 0], np.float64)
+    columns.add("costAtBase", ranking.inputs.all_at_base.exclusive[:, 0], np.float64)
     columns.add("modelled", fitted.modelled, np.uint8)
-    _add_models(columns, fitted)
+    add_models(columns, fitted.models)
     for name, codes in zip(("growth", "growthBelow"), ranking.inputs.growth, strict=True):
         columns.add(name, codes.numbers, np.int16)
     growths = _add_growths(columns, ranking)
@@ -124,18 +122,14 @@ def page_data(ranking: Ranking, show: str) -> str:
         "inclusive": ranking.inclusive,
         "base": fitted.base,
         "marks": MARKS,
-        "names": [_name(region.name) for region in tree.regions],
-        "full": [_full(region.name) for region in tree.regions],
-        "notes": [_full(note) for note in tree.annotations],
-        "classes": [str(region.call_class) for region in tree.regions],
+        **named,
         "shapes": [shape_numbers(shape) for shape in fitted.models.shapes],
         "growthTexts": growths,
         "growthClasses": [growth_class(each) for each in _growths(fitted)],
         "growthNames": GROWTHS,
         "causes": labels,
         "causesAt": at_text(fitted, ranking.target),
-        "formulas": _formulas(fitted, main),
-        "ids": tree.ids(main),
+        "formulas": formulas_of(fitted, main),
         "show": printable(show),
         "seen": [each for each in scales if each["kind"] == "seen"],
         "grid": [each for each in scales if each["kind"] == "grid"],
@@ -154,7 +148,7 @@ def packed(header: dict[str, Any], blocks: Sequence[bytes]) -> str:
     return base64.b64encode(deflated).decode()
 
 
-def _add_growths(columns: _Columns, ranking: Ranking) -> list[str]:
+def _add_growths(columns: PageColumns, ranking: Ranking) -> list[str]:
     """Add the numbers of the texts of growths, and return these texts.
 
     They are the ranges that `cpmodel rank` prints: of the call path, and of the subtree.
@@ -170,8 +164,27 @@ def _add_growths(columns: _Columns, ranking: Ranking) -> list[str]:
     return [*numbers][1:]
 
 
-class _Columns:
-    """Columns of numbers for the browser."""
+def add_tree(columns: PageColumns, tree: CallTree, main: IntArray) -> dict[str, Any]:
+    """Add the call tree and the rows of the main call paths, and return the names for the header.
+
+    Parameters
+    ----------
+    main : call paths whose numbers are stored in full precision
+    """
+    columns.add("parent", tree.parent, np.int32)
+    columns.add("region", tree.region, np.int32)
+    columns.add("note", tree.annotation, np.int32)
+    columns.add("main", main, np.int32)
+    return {
+        "names": [_name(region.name) for region in tree.regions],
+        "full": [_full(region.name) for region in tree.regions],
+        "notes": [_full(note) for note in tree.annotations],
+        "ids": tree.ids(main),
+    }
+
+
+class PageColumns:
+    """PageColumns of numbers for the browser."""
 
     def __init__(self) -> None:
         self.listed: list[list[Any]] = []
@@ -197,11 +210,23 @@ def _main_rows(ranking: Ranking) -> IntArray:
 
 def targets_of_page(ranking: Ranking) -> FloatArray:
     """Return the targets of the grid, ascending: round numbers, and the target of the page."""
-    fitted, target = ranking.fitted, ranking.target
+    fitted = ranking.fitted
     if fitted.is_measured_only:
         return np.empty(0)
     first, last = float(fitted.points[0]), float(fitted.points[-1])
-    few = len(fitted.experiment.tree) <= _FEW
+    return targets_between(first, last, ranking.target, len(fitted.experiment.tree))
+
+
+def targets_between(first: float, last: float, target: float, count: int) -> FloatArray:
+    """Return the smallest scale, round numbers far beyond the largest one, and the target.
+
+    Parameters
+    ----------
+    first, last : smallest and largest measured scale
+    target : target of the page, which may be infinite
+    count : number of call paths; many have fewer targets
+    """
+    few = count <= _FEW
     end = max((_FARTHEST if few else 16.0) * last, 2 * target if np.isfinite(target) else 0.0)
     octaves = 2.0 ** np.arange(np.floor(np.log2(first)), np.ceil(np.log2(end)) + 1)
     steps = np.array([1, 1.25, 1.5, 1.75] if few and len(octaves) <= 40 else [1.0])
@@ -220,18 +245,37 @@ def _first_target(ranking: Ranking, targets: FloatArray) -> float:
     return float(further[0]) if len(further) else last
 
 
-def _add_models(columns: _Columns, fitted: Fitted) -> None:
-    """Add terms and coefficients, and the earlier laws of models with a change point."""
-    models, (rows,) = fitted.models, np.nonzero(fitted.models.since > 0)
-    columns.add("terms", models.terms, np.int16)
-    columns.add("coefficients", models.coefficients, np.float64)
-    columns.add("changed", rows, np.int32)
-    columns.add("since", models.since[rows], np.float64)
-    columns.add("before", models.before[rows], np.int16)
-    columns.add("beforeCoefficients", models.before_coefficients[rows], np.float64)
+def add_models(
+    columns: PageColumns,
+    models: Models,
+    side: str = "",
+    rows: IntArray | None = None,
+    count: int = 0,
+) -> None:
+    """Add terms and coefficients, and the earlier laws of models with a change point.
+
+    Parameters
+    ----------
+    models : the models
+    side : prefix of the names of columns
+    rows : [models] call path of each model; None = one model for each call path, in order
+    count : number of call paths
+    """
+    rows = np.arange(len(models)) if rows is None else rows
+    count = count or len(models)
+    terms = np.full((count, models.terms.shape[1]), -1, np.int16)
+    coefficients = np.zeros((count, models.coefficients.shape[1]))
+    terms[rows], coefficients[rows] = models.terms, models.coefficients
+    columns.add(f"{side}terms", terms, np.int16)
+    columns.add(f"{side}coefficients", coefficients, np.float64)
+    (changed,) = np.nonzero(models.since > 0)
+    columns.add(f"{side}changed", rows[changed], np.int32)
+    columns.add(f"{side}since", models.since[changed], np.float64)
+    columns.add(f"{side}before", models.before[changed], np.int16)
+    columns.add(f"{side}beforeCoefficients", models.before_coefficients[changed], np.float64)
 
 
-def _add_answer(columns: _Columns, made: Answer, main: IntArray, kind: str) -> dict[str, Any]:
+def _add_answer(columns: PageColumns, made: Answer, main: IntArray, kind: str) -> dict[str, Any]:
     """Add the bands at one target, and return its numbers for the whole program."""
     fitted, target, views = made.fitted, made.target, made.call_paths
     others = np.ones(len(views[0].value), np.bool_)
@@ -245,16 +289,17 @@ def _add_answer(columns: _Columns, made: Answer, main: IntArray, kind: str) -> d
         columns.add("loweredOthers", np.nan_to_num(lowered[others]), np.float32)
     for name, view in zip(("", "Below"), views, strict=True):
         columns.add(f"ends{name}", np.stack([view.low[main], view.high[main]]), np.float64)
-        columns.add(f"codes{name}", _codes(view, others), np.uint16)
+        codes = band_codes(view.value[others], view.low[others], view.high[others])
+        columns.add(f"codes{name}", codes, np.uint16)
         columns.add(f"trust{name}", view.trust, np.int8)
     loss = made.loss
     return {
         "kind": kind,
         "at": target,
-        "total": [_known(end) for end in made.program_total],
-        "whole": _known(made.whole),
+        "total": [finite_or_none(end) for end in made.program_total],
+        "whole": finite_or_none(made.whole),
         "unknown": made.is_unknown,
-        "runTime": None if loss is None else _known(loss.run_time),
+        "runTime": None if loss is None else finite_or_none(loss.run_time),
         "ofTarget": None if loss is None else loss.of_target,
         "expected": None if loss is None else _expected(made),
         "isLowered": bool(lowered.any()),
@@ -266,7 +311,7 @@ _Ends = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _add_middles(
-    columns: _Columns, ranking: Ranking, targets: FloatArray, ends: Sequence[_Ends]
+    columns: PageColumns, ranking: Ranking, targets: FloatArray, ends: Sequence[_Ends]
 ) -> list[bool]:
     """Add which bands must not be interpolated, and return whether that of the program must not.
 
@@ -312,13 +357,13 @@ def _expected(made: Answer) -> float | None:
     return float(made.expected.total[0]) / base if base > 0 else None
 
 
-def _known(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
+    """Return a number for JSON, which has neither NaN nor infinity."""
     return float(value) if np.isfinite(value) else None
 
 
-def _codes(view: NodeValues, others: BoolArray) -> NDArray[np.uint16]:
-    """Return the distances of both ends of bands from their values as codes, [2, others]."""
-    value, low, high = view.value[others], view.low[others], view.high[others]
+def band_codes(value: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.uint16]:
+    """Return the distances of both ends of bands from their values as codes, [2, n]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         away = np.stack([np.log(value / low), np.log(high / value)])
     codes = np.clip(np.rint(away * CODES), 0, ENDLESS)
@@ -348,7 +393,8 @@ def _growths(fitted: Fitted) -> tuple[Growth, ...]:
     return fitted.models.shapes.growths
 
 
-def _formulas(fitted: Fitted, main: IntArray) -> list[str]:
+def formulas_of(fitted: Fitted, main: IntArray) -> list[str]:
+    """Return the formulas of some call paths; "" = no model."""
     return [
         text if is_there else ""
         for text, is_there in zip(

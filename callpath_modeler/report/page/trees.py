@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from callpath_modeler.analysis.uncertain import MARKS, PROBABLE, WITHIN, marks_t
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.profile.outline import SHARED
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
 from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, cut
@@ -65,11 +63,11 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command:
     ranking : the ranking
     names : names of call paths
     first : number of call paths with rows; call paths with a large share have rows as well
-    command : the command that lists all
+    command : the command that lists all; "" = not known
     """
     rows = listed_rows(ranking, first)
     notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
-    if len(rows) < len(ranking.order):
+    if command and len(rows) < len(ranking.order):
         notes.append(tag("p", "all call paths: ", tag("code", command), class_="aside"))
     if not len(rows):
         return joined(tag("p", "No call path could be modelled."), *notes)
@@ -232,35 +230,21 @@ _WIDTHS = {
 """Columns and their widths; the least width of names is in units of the font size."""
 
 
-def page_request(request: ViewRequest) -> ViewRequest:
-    """Return the view of a request, with as many levels and lines as a page shows."""
-    return replace(request, depth=_DEEPEST, most=_LINES, top=None)
+_TREE = ViewRequest(least=0.01, depth=_DEEPEST, most=_LINES, top=None)
+"""The view of a page; call paths below 1 % share a line."""
 
 
-_TREE = page_request(ViewRequest(least=0.01))
-"""The view of a report; call paths below 1 % share a line."""
-
-
-def tree_section(
-    forecast: Answer, names: CallPathLinks, request: ViewRequest | None = None
-) -> Html:
-    """Return a view as nested lists that fold.
+def tree_section(forecast: Answer, names: CallPathLinks) -> Html:
+    """Return the call tree as nested lists that fold.
 
     Parameters
     ----------
     forecast : the predictions
     names : names of call paths, with links to cards
-    request : the view, from `page_request`; None = the call tree of a report
-
-    Raises
-    ------
-    UsageError
-        If no call path matches the filter.
     """
     if not forecast.repetitions and not forecast.inputs.modelled.any():
         return tag("p", "No call path could be modelled.")
-    request = _TREE if request is None else request
-    shown = ForecastView(forecast, request)
+    shown = ForecastView(forecast, _TREE)
     own, whole = shown.values
     main = whole if shown.inclusive else own
     cells = value_cells(forecast, own, whole, inclusive=shown.inclusive, style=DEFAULT_STYLE)
@@ -292,8 +276,9 @@ def tree_section(
     name = "the sum" if forecast.has_imbalance else "the total"
     of = "" if metric == forecast.fitted.metric else f" of {metric.name}"
     told = sum_check_text(shown.outline, check, sums, f"{name}{of}")
-    small = f"call paths below {percent(request.least)} of the total share a line; "
-    about = f"bold: the hot path; {small * bool(request.least)}"
+    about = (
+        f"bold: the hot path; call paths below {percent(_TREE.least)} of the total share a line; "
+    )
     return joined(
         scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
         tag("p", f"{about}{told}", class_="aside"),
@@ -328,8 +313,7 @@ def _name(shown: ForecastView, k: int, names: CallPathLinks) -> Html:
     short = cut(short_name(name), _NAMED) + " …" * bool(outline.is_closed[k])
     hot = tag("span", " hot path", class_="unseen") if node in shown.hot else ""
     text = tag("code", escaped(short), title=None if short == name else cut(name))
-    rows = shown.view.rows(node) if shown.view.kind is not ViewKind.TOP_DOWN else [node]
-    said = joined(names.link(int(rows[0]), text) if len(rows) == 1 else text, hot)
+    said = joined(names.link(node, text), hot)
     return tag("span", said, class_="name hot" if hot else "name")
 
 

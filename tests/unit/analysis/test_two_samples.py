@@ -124,6 +124,17 @@ def test_bands_without_width_differ_if_their_values_do():
     assert compare_bands((one, one, one), (one, one, one), CONFIDENCE).p[0] == 1
 
 
+def test_bands_that_reach_zero_or_have_no_end_have_no_interval():
+    zero, one = np.zeros(1), np.ones(1)
+    endless = np.array([np.inf])
+    for base, new in (
+        ((one, one, one), (zero, zero, one)),
+        ((zero, zero, endless), (one, zero, one)),
+    ):
+        found = compare_bands(base, new, CONFIDENCE)
+        assert np.isnan([found.low[0], found.high[0], found.p[0]]).all()
+
+
 def test_deviations_of_models_add_up_like_independent_errors():
     rng = np.random.default_rng(7)
     laws = {"main": 3.0, "main/f": 2.0, "main/g": 1.0}

@@ -151,9 +151,9 @@ UI = """
   const all = (text) => [...document.querySelectorAll(text)];
   const one = (text) => document.querySelector(`#explore ${text}`);
   const fire = (found, kind) => found.dispatchEvent(new Event(kind, { bubbles: true }));
-  const value = () => Object.fromEntries(all("#explore tr[data-row]").map((line) =>
-    [line.dataset.row, Number(line.querySelector("td.value data")?.value)]));
-  const told = { first: value() };
+  const value = (kind = "value") => Object.fromEntries(all("#explore tr[data-row]").map((line) =>
+    [line.dataset.row, Number(line.querySelector(`td.${kind} data`)?.value)]));
+  const told = { first: value(), excess: value("excess") };
   one(".tools input[type=text]").value = "512";
   fire(one(".tools input[type=text]"), "change");
   told.typed = value();
@@ -215,6 +215,8 @@ def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
     assert told["names"]
     assert all("mpi_" in name.rpartition("/")[2].lower() for name in told["names"])
     assert told["marked"]
+    excess = {int(row): value for row, value in told["excess"].items()}
+    assert excess[0] == pytest.approx(answer_at(models, 1024.0).call_paths[0].excess[0], rel=1e-9)
     row, name, chosen, points = told["chosen"]
     assert models.experiment.tree.name(int(row)) == name
     assert chosen == [row] * len(chosen)

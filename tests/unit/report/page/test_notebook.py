@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -12,9 +15,11 @@ import numpy as np
 import pytest
 
 import callpath_modeler as cpm
+from callpath_modeler.errors import CallpathModelerError
 from callpath_modeler.profile.schema import Metric
-from callpath_modeler.report.page.document import html_of
+from callpath_modeler.report.page.notebook import html_of
 from callpath_modeler.support.front_ends import HtmlReprMixin
+from chromium import needs_browser, opened
 from synthetic import experiment
 
 POINTS = (2.0, 4.0, 8.0, 16.0, 32.0)
@@ -177,6 +182,107 @@ def test_pages_are_not_imported_before_a_notebook_asks():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+class Frames(HTMLParser):
+    """The attributes of frames; a parser of HTML decodes them as a browser does."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        assert tag == "iframe"
+        self.found.append(dict(attrs))
+
+
+def test_a_page_is_in_a_sandbox_of_its_own(fitted):
+    for answer in (cpm.rank(fitted, target=64), cpm.compare(fitted, fitted, target=64)):
+        made = answer.page(height=700)
+        (frame,) = Frames(made._repr_html_()).found
+        assert frame["sandbox"] == "allow-scripts"
+        assert "height: 700px" in frame["style"]
+        assert frame["srcdoc"] == made.text
+        assert "default-src &#x27;none&#x27;" in made.text
+        assert not re.search(r'(?:src|href)="(?!#|data:)', made.text)
+        assert "main/<b>" not in made.text
+        assert repr(made).startswith("<Page: ")
+
+
+@pytest.mark.parametrize("height", [0, 199, 10_001, "900", 9.5, True, None])
+def test_a_frame_has_a_height_of_some_pixels(fitted, height):
+    with pytest.raises(CallpathModelerError, match="height"):
+        cpm.rank(fitted, target=64).page(height)
+
+
+TELL = """<script>(async () => {
+  while (!document.documentElement.dataset.ready) await new Promise((go) => setTimeout(go, 20));
+  const one = (text) => document.querySelector(`#explore ${text}`);
+  const name = () => one(".details strong").textContent, before = name();
+  document.querySelector("header a")?.click();
+  await new Promise((go) => setTimeout(go, 200));
+  parent.postMessage([one("").className, document.querySelectorAll("#explore .frame").length,
+    before, name(), origin, location.href], "*");
+})();</script></body>"""
+LISTEN = """<script>
+  const told = [];
+  addEventListener("message", ({ data }) => {
+    document.documentElement.dataset.told = JSON.stringify([...told, told.push(data) && data]);
+  });
+</script>"""
+
+
+@needs_browser
+def test_several_pages_in_one_notebook_do_not_know_each_other(fitted, tmp_path):
+    pages = [cpm.rank(fitted, target=64).page(), cpm.compare(fitted, fitted, target=64).page()]
+    frames = []
+    for page in pages:
+        # A script of a test speaks for the frame, so the policy is taken off here.
+        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.text)
+        frames.append(replace(page, text=text.replace("</body>", TELL))._repr_html_())
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!DOCTYPE html><body>{LISTEN}{''.join(frames)}</body>", encoding="utf-8")
+    # Virtual time of the browser waits for frames of its own process only.
+    shown, said = opened(path, "--disable-features=IsolateSandboxedIframes")
+    told = re.findall(r'data-told="([^"]*)"', shown)
+    assert told, said
+    answers = sorted(json.loads(html.unescape(told[0])))
+    assert [kind for kind, *_ in answers] == ["", "pair"]
+    for _, frames_, before, after, origin, address in answers:
+        assert frames_ > 0
+        assert before == after  # a link leads to its call path, and not out of the page
+        assert origin == "null"
+        assert address == "about:srcdoc"
+
+
+@needs_browser
+def test_the_policy_of_a_page_holds_in_its_frame(fitted, tmp_path):
+    page = cpm.rank(fitted, target=64).page()
+    bad = "<script>top.document.title = 'bad'</script><img src='http://127.0.0.1:9/x'>"
+    text = page.text.replace("</main>", f"{bad}</main>")
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!DOCTYPE html><body>{replace(page, text=text)._repr_html_()}</body>")
+    shown, said = opened(path)
+    assert "<title>bad" not in shown
+    assert "script-src" in said
+    assert "img-src" in said
+
+
+def test_plots_leave_the_settings_of_matplotlib_as_they_are(fitted):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    matplotlib.rcParams["font.size"] = 17.5
+    before = dict(matplotlib.rcParams)
+    ranking = cpm.rank(fitted, target=64)
+    drawn = [ranking.plot(), ranking[0].plot(), cpm.losses(fitted.experiment).plot()]
+    for axes in drawn:
+        axes.figure.canvas.draw()
+        plt.close(axes.figure)
+    assert dict(matplotlib.rcParams) == before
+    matplotlib.rcdefaults()
 
 
 def test_many_call_paths_have_ten_rows_and_the_others_one():
