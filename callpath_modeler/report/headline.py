@@ -53,6 +53,8 @@ STATISTICS = {
 """Names of statistics over repetitions in sentences."""
 _SCATTERS = 0.005
 """Relative scatter of steps above which a sentence states the band of a single one."""
+_LOWERED_MUCH = 0.1
+"""Part of the sum of all models by which predictions are lowered before a ranking says so."""
 _WORTH_A_WORD = 0.02
 """Share of the cost; the first line reports larger shares without a model."""
 
@@ -269,7 +271,9 @@ def sum_notes(answer: Answer) -> list[str]:
     elif answer.has_imbalance:
         what = "imbalance: the run time less the sum of all call paths."
         notes.append(f"{what} {_why_sums_differ(answer)}")
-    if not answer.repetitions and is_lowered(answer.sum_of_models, answer.predicted_total):
+    # Of call paths that are lowered by less, `show` says so.
+    is_much = answer.predicted_total < answer.sum_of_models * (1 - _LOWERED_MUCH)
+    if not answer.repetitions and is_much:
         said = quantity(answer.sum_of_models, answer.fitted.metric.unit)
         notes.append(
             f"The models of the call paths add up to {said}, more than the run time. Uncertain"
