@@ -37,6 +37,7 @@ from callpath_modeler.profile.calltree import ROOT
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.runs import ParameterLine, nearest_line
 from callpath_modeler.profile.scaling_kind import with_scaling_of
+from callpath_modeler.profile.schema import TIMES_OF_DEVICES
 from callpath_modeler.units import counted, parameter_value, setting_text
 
 ALONE = "p"
@@ -71,6 +72,8 @@ class PopFactor(StrEnum):
     INSTRUCTIONS = "instruction_scaling"
     IPC = "ipc_scaling"
     FREQUENCY = "frequency_scaling"
+    UTILISATION = "gpu_utilisation"
+    OVERLAP = "gpu_overlap"
 
 
 LEAVES = (
@@ -81,6 +84,9 @@ LEAVES = (
     PopFactor.SCALABILITY,
 )
 """Factors without a factor below them; counters only explain the last one."""
+OF_GPUS = frozenset({PopFactor.UTILISATION, PopFactor.OVERLAP})
+"""Factors of the devices of all processes, which only the whole program has. They are beside the
+others, because a device works while its process computes or waits."""
 _OF_THREADS = frozenset(
     {
         PopFactor.PROCESSES,
@@ -94,13 +100,27 @@ _OF_GROWTH = frozenset({PopFactor.GLOBAL, PopFactor.SCALABILITY, *_OF_COUNTERS})
 
 
 class Ingredient(IntEnum):
-    """Column of an array of ingredients, after the parts of the run time."""
+    """Column of an array of ingredients, after the parts of the run time.
+
+    The last four are times of the GPUs of a process.
+    """
 
     INSTRUCTIONS = PARTS
     CYCLES = PARTS + 1
+    BUSY = PARTS + 2
+    IDLE = PARTS + 3
+    TRANSFERRED = PARTS + 4
+    OVERLAPPED = PARTS + 5
 
 
 INGREDIENTS = PARTS + len(Ingredient)
+_TIMES_OF_GPUS = dict(
+    zip(
+        (Ingredient.BUSY, Ingredient.IDLE, Ingredient.TRANSFERRED, Ingredient.OVERLAPPED),
+        TIMES_OF_DEVICES,
+        strict=True,
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +177,8 @@ class Efficiency:
     rows : [subtrees] root of each subtree; the first is the whole program, `ROOT`
     scales : [K] measured values of the parameter, ascending
     ingredients : [subtrees, K, R, ingredients] of every run: the parts of the run time, then
-        instructions and cycles of the computation, all per thread; NaN = missing
+        instructions and cycles of the computation, all per thread; then times of GPUs, which are
+        known for the whole program; NaN = missing
     threads : [K] number of threads of all processes
     processes : largest number of processes
     reference : what computation is compared with; None = the parameter does not count workers
@@ -249,6 +270,10 @@ def factors_of(
             found[PopFactor.REGIONS] = 1 - regions / whole
         found[PopFactor.COMMUNICATION] = longest / whole
         found |= _growth(ingredients, threads, reference)
+        busy, idle, transferred, overlapped = (ingredients[..., each] for each in _TIMES_OF_GPUS)
+        found[PopFactor.UTILISATION] = busy / (busy + idle)
+        # Models of both times may cross far beyond the data.
+        found[PopFactor.OVERLAP] = np.minimum(overlapped / transferred, 1.0)
     found[PopFactor.GLOBAL] = found[PopFactor.PARALLEL] * found[PopFactor.SCALABILITY]
     # Factors below the program may have no time at all: they are not known.
     return {factor: found[factor] for factor in PopFactor}
@@ -267,7 +292,8 @@ def _growth(
     def base(column: int) -> FloatArray:
         return reference.ingredients[:, column].reshape(shape)
 
-    instructions, cycles = (ingredients[..., each] for each in Ingredient)
+    instructions = ingredients[..., Ingredient.INSTRUCTIONS]
+    cycles = ingredients[..., Ingredient.CYCLES]
     ipc = instructions / cycles
     base_ipc = base(Ingredient.INSTRUCTIONS) / base(Ingredient.CYCLES)
     frequency = cycles / useful
@@ -321,6 +347,7 @@ def measured_efficiency(
     rows = _subtrees(balances)
     scales, of_run = np.unique(settings, return_inverse=True)
     ingredients, threads = _cube(balances, rows, of_run, len(scales))
+    _add_gpus(ingredients, experiment, of_run)
     centres = _centres(ingredients, aggregate)
     # Subtrees that are costly only at some scales have no growth.
     reference = None
@@ -434,6 +461,18 @@ def _cube(
         threads[scale] = max(threads[scale], balance.threads)
         filled[scale] += 1
     return cube, threads
+
+
+def _add_gpus(ingredients: FloatArray, experiment: Experiment, of_run: IntArray) -> None:
+    """Fill in the times of GPUs of the whole program, where profiles have them."""
+    for place, name in _TIMES_OF_GPUS.items():
+        column = experiment.columns.get(name)
+        if column is None:
+            continue
+        filled = np.zeros(ingredients.shape[1], np.intp)
+        for scale, total in zip(of_run.tolist(), np.asarray(column.total).tolist(), strict=True):
+            ingredients[0, scale, filled[scale], place] = total
+            filled[scale] += 1
 
 
 def _centres(ingredients: FloatArray, how: Centre) -> FloatArray:

@@ -19,7 +19,13 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.modeling import centre
 from callpath_modeler.profile.call_class import CallClass
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import STEP
+from callpath_modeler.profile.schema import (
+    GPU_BUSY,
+    GPU_COMMUNICATION,
+    GPU_IDLE,
+    GPU_OVERLAPPED,
+    STEP,
+)
 from callpath_modeler.units import percent, quantity, setting_text
 
 if TYPE_CHECKING:
@@ -39,8 +45,7 @@ _LOADING = re.compile(
     re.IGNORECASE,
 )
 """Names of functions and annotated phases that load data."""
-_STREAMS, _IDLE_TIME, _BUSY = "time on GPU streams", "GPU idle", "GPU busy"
-_COMMUNICATION, _OVERLAPPED = "GPU communication", "overlapped GPU communication"
+_STREAMS = "time on GPU streams"
 
 
 def bottlenecks(answer: Answer) -> tuple[Finding, ...]:
@@ -89,7 +94,7 @@ class _Measured:
         """Yield calls that take longer to launch kernels than the kernels take."""
         if not self.has(_STREAMS):
             return
-        busy, idle = (float(self._of(name).sum()) for name in (_BUSY, _IDLE_TIME))
+        busy, idle = (float(self._of(name).sum()) for name in (GPU_BUSY, GPU_IDLE))
         share = idle / (busy + idle) if busy + idle > 0 else np.nan
         if share < _IDLE:
             return
@@ -118,9 +123,9 @@ class _Measured:
 
     def communication(self) -> Iterator[tuple[str, str]]:
         """Yield the communication that no computation hides, on GPUs and on the host."""
-        if self.has(_COMMUNICATION):
-            spent = float(self._of(_COMMUNICATION).sum())
-            exposed = spent - float(self._of(_OVERLAPPED).sum())
+        if self.has(GPU_COMMUNICATION):
+            spent = float(self._of(GPU_COMMUNICATION).sum())
+            exposed = spent - float(self._of(GPU_OVERLAPPED).sum())
             if exposed > _WORTH_A_WORD * self.whole:
                 alone = percent(exposed / spent)
                 text = f"communication of GPUs takes {self._part(spent)}, and {alone} of it "

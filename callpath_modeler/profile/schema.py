@@ -25,11 +25,14 @@ STEPS, STEP_SCATTER = "steps", "step scatter"
 
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
+GPU_BUSY, GPU_IDLE = "GPU busy", "GPU idle"
+GPU_COMMUNICATION, GPU_OVERLAPPED = "GPU communication", "overlapped GPU communication"
 _OF_GPUS = frozenset(
-    {"exposed GPU time", "GPU busy", "GPU idle", "GPU computation", "GPU communication",
-     "overlapped GPU communication"}
-)  # fmt: skip
+    {"exposed GPU time", GPU_BUSY, GPU_IDLE, "GPU computation", GPU_COMMUNICATION, GPU_OVERLAPPED}
+)
 """Times of GPUs that are not sums over their streams."""
+TIMES_OF_DEVICES = (GPU_BUSY, GPU_IDLE, GPU_COMMUNICATION, GPU_OVERLAPPED)
+"""Times of the devices of a process, of which factors of efficiency are made."""
 COPIED_BYTES = (
     "bytes_host_to_device",
     "bytes_device_to_host",

@@ -24,7 +24,13 @@ from callpath_modeler.profile.balance import Balance
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.groups import LineCosts, RunLines
 from callpath_modeler.profile.pruning import without_call_sites
-from callpath_modeler.profile.schema import COMPUTED, DeclaredMetric, Extent, Reduction
+from callpath_modeler.profile.schema import (
+    COMPUTED,
+    TIMES_OF_DEVICES,
+    DeclaredMetric,
+    Extent,
+    Reduction,
+)
 from callpath_modeler.readers.base import (
     ColumnChoices,
     DividingReader,
@@ -278,7 +284,9 @@ def read_run(
     declared = (*stated.declared, *(each.of_all_threads() for each in alone.values()))
     values: dict[str, Reduced] = {}
     noticed: list[Finding] = []
-    for metric in _wanted(declared, metrics, requirements=request.requirements):
+    for metric in _wanted(
+        declared, metrics, requirements=request.requirements, devices=request.balance is not None
+    ):
         own = alone[metric].metric.name if metric in alone else metric
         found = stated.converted(own, source.reduce(own, reduction), reduction)
         found = replace(found, run_time=float("nan")) if metric in alone else found
@@ -374,8 +382,9 @@ def _which(run: RunSource) -> str:
 
 
 def _wanted(
-    declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None, *, requirements: bool
-) -> list[str]:
+    declared: Iterable[DeclaredMetric], metrics: Sequence[str] | None, *, requirements: bool,
+    devices: bool = False,
+) -> list[str]:  # fmt: skip
     readable = [d for d in declared if d.status.is_readable]
     if metrics is None:
         return [d.metric.name for d in readable]
@@ -385,6 +394,8 @@ def _wanted(
         timed = [d.metric.name for d in readable][:1]
     asked = [d.metric.name for d in readable if d.metric.name in metrics]
     needed = [d.metric.name for d in readable if requirements and d.is_beside_run_time]
+    # Factors of efficiency include those of GPUs.
+    needed += [d.metric.name for d in readable if devices and d.metric.name in TIMES_OF_DEVICES]
     return list(dict.fromkeys([*asked, *timed, *needed]))
 
 

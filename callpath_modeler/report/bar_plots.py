@@ -56,6 +56,8 @@ _LOOKS = {
     PopFactor.INSTRUCTIONS: (GREY, "1", ":"),
     PopFactor.IPC: (GREY, "2", ":"),
     PopFactor.FREQUENCY: (GREY, "3", ":"),
+    PopFactor.UTILISATION: (GREY, "s", "-."),
+    PopFactor.OVERLAP: (GREY, "o", "-."),
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from callpath_modeler.analysis.efficiency_factors import (
     LEAVES,
+    OF_GPUS,
     Efficiency,
     FactorsAtScale,
     Ingredient,
@@ -69,6 +70,8 @@ _LABELS = {
     PopFactor.INSTRUCTIONS: "instruction scaling",
     PopFactor.IPC: "IPC scaling",
     PopFactor.FREQUENCY: "frequency scaling",
+    PopFactor.UTILISATION: "GPU utilisation",
+    PopFactor.OVERLAP: "overlap of GPU communication",
 }
 _ABOVE = {
     PopFactor.PARALLEL: PopFactor.GLOBAL,
@@ -381,6 +384,7 @@ def efficiency_table(shown: EfficiencyView, findings: Sequence[Finding] = ()) ->
         for subtree in chosen
         for scheme in Scheme
         for factor in found.factors
+        if subtree == 0 or factor not in OF_GPUS
         for estimate in found.estimates
     ]
     names = [found.name(subtree) or PROGRAM for subtree in range(len(found.rows))]

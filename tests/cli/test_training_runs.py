@@ -133,3 +133,31 @@ def test_groups_of_processes_share_a_replica(run, tmp_path):
 def test_a_text_is_no_number_of_samples(run, tmp_path, entries):
     step = answer(run, stated_series(tmp_path, entries, groups=[7, "x"]))["step"]
     assert step["samples_per_second"] is None
+
+
+def test_gpus_have_factors_of_their_own(run, tmp_path):
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, 4)
+            for step in range(4):
+                at = 1000.0 + 1000 * step
+                # The last 20 of 100 us are beside the kernel from 150 to 230.
+                trace.event("cuda_runtime", "cudaLaunchKernel", at + 20, 5, correlation=900 + step)
+                trace.event("kernel", "ncclDevKernel_AllReduce_Sum_f32", at + 70, 100, 9, 0,
+                            correlation=900 + step, device=0, stream=9)  # fmt: skip
+            trace.write(tmp_path / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+    found = run("efficiency", tmp_path, "--target", 16, "-f", "json")
+    assert found.status == 0, found.err
+    program = {(row["scale"], row["factor"]): row for row in json.loads(found.out)["rows"]
+               if row["whole_program"] and row["scheme"] == "multiplicative"}  # fmt: skip
+    # Busy: 70 to 230 and the copy from 300 to 320, in the 3900 us of the process.
+    for p in (8, 16):
+        assert program[p, "gpu_utilisation"]["value"] == pytest.approx(4 * 180 / 3900, rel=1e-3)
+        assert program[p, "gpu_overlap"]["value"] == pytest.approx(0.2, rel=1e-3)
+    shown = run("efficiency", tmp_path, "--target", 16).out
+    assert "GPU utilisation" in shown
+    assert "overlap of GPU communication" in shown
+
+
+def test_programs_without_gpus_have_no_such_factors(run, samples):
+    assert "GPU" not in run("efficiency", samples / "stencil").out
