@@ -86,6 +86,8 @@ def find_causes(
     classes = np.array([of_region[region] for region in tree.region[chosen]], object)
     bare = times_of(fitted, target, chosen)
     grows, uneven = _grows(bare, fitted), _uneven(bare, classes)
+    # The mean over all processes of what a group does falls with its part of them.
+    uneven &= ~tree.in_groups[chosen]
     labels = np.where(uneven, IMBALANCE, NOTHING).astype(object)
     worth = np.flatnonzero(bare.time.any(axis=1) if examine_all else grows & ~uneven)
     needs = with_needs(bare.take(worth), fitted)

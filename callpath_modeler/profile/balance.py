@@ -43,7 +43,7 @@ from msgspec import Struct, structs
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.profile.call_class import OVERHEAD, CallClass
 from callpath_modeler.profile.calltree import ROOT, CallTree
-from callpath_modeler.profile.schema import CAMEL, PROGRAM, Region
+from callpath_modeler.profile.schema import CAMEL, GROUP, PROGRAM, Region
 
 
 class Activity(IntEnum):
@@ -264,8 +264,6 @@ class Purpose(IntEnum):
     KERNEL = 3
 
 
-GROUP = "group"
-"""Role of the regions of groups of processes."""
 _ASIDE = re.compile(
     r"(re)?(init\w*|set ?up|start ?up|finali[sz]e\w*|tear ?down|clean ?up|parse\w*|config\w*"
     r"|read\w*|load|write\w*|input|output|io|dump\w*|print\w*|save|checkpoint\w*|restart)"

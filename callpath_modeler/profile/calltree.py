@@ -15,9 +15,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from callpath_modeler.arrays import FloatArray, Int32Array, IntArray
+from callpath_modeler.arrays import BoolArray, FloatArray, Int32Array, IntArray
 from callpath_modeler.errors import UsageError
-from callpath_modeler.profile.schema import PROGRAM, Region
+from callpath_modeler.profile.schema import GROUP, PROGRAM, Region
 
 _Number = TypeVar("_Number", np.integer, np.float64)
 
@@ -139,6 +139,15 @@ class CallTree:
             raise ValueError("the line of a call is negative")
         lines = _no_lines(len(parent)) if site is None else _frozen(site)
         return cls(parent, end, region, annotation, tuple(regions), tuple(annotations), lines)
+
+    @property
+    def in_groups(self) -> BoolArray:
+        """Which call paths are groups of processes, or below them, [n]."""
+        is_group = np.array([region.role == GROUP for region in self.regions], np.bool_)
+        found = np.zeros(len(self), np.bool_)
+        for row in np.flatnonzero(is_group[self.region]).tolist():
+            found[row : self.end[row]] = True
+        return found
 
     @property
     def has_sites(self) -> bool:

@@ -15,7 +15,6 @@ from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.profile.balance import (
     FALLS,
-    GROUP,
     Purpose,
     WorkShares,
     purposes,
@@ -25,7 +24,7 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import MetricValues
 from callpath_modeler.profile.runs import Run, worker_parameter
-from callpath_modeler.profile.schema import CAMEL, Reduction
+from callpath_modeler.profile.schema import CAMEL, GROUP, Reduction
 from callpath_modeler.units import parameter_value, percent
 
 _KINDS = {"strong": Scaling.STRONG, "weak": Scaling.WEAK}

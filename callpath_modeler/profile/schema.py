@@ -20,6 +20,9 @@ PROGRAM = "<program>"
 STEP = "step"
 """Role of regions of steps, which a program repeats."""
 
+GROUP = "group"
+"""Role of regions of groups of processes, which are the outermost call paths."""
+
 STEPS, STEP_SCATTER = "steps", "step scatter"
 """Keys of the metadata of a run: the number of its steps, and their relative scatter in the run."""
 

@@ -19,7 +19,14 @@ from callpath_modeler.arrays import BoolArray, Float32Array, FloatArray, Int64Ar
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, UsageError
 from callpath_modeler.profile.calltree import NO_LINE, ROOT, CallTree
-from callpath_modeler.profile.schema import DeclaredMetric, Extent, MetricStatus, Reduction, Region
+from callpath_modeler.profile.schema import (
+    GROUP,
+    DeclaredMetric,
+    Extent,
+    MetricStatus,
+    Reduction,
+    Region,
+)
 from callpath_modeler.readers.base import PlacedSource, ProfileSource, Reduced, ThreadSource
 from callpath_modeler.readers.process_groups import ProcessTimes, RankCondition, groups_of_processes
 from callpath_modeler.readers.reductions import Columns, Fold, Reducer
@@ -266,7 +273,7 @@ def _under_groups(tree: CallTree, names: Sequence[str]) -> CallTree:
     return CallTree.from_parents(
         np.concatenate(parents),
         np.concatenate(regions),
-        (*tree.regions, *(Region(name, role="group") for name in names)),
+        (*tree.regions, *(Region(name, role=GROUP) for name in names)),
         np.concatenate(notes),
         tree.annotations,
         np.concatenate(lines) if tree.has_sites else None,

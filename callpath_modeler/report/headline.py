@@ -262,9 +262,14 @@ def _stand_in(experiment: Experiment) -> str:
 def sum_notes(answer: Answer) -> list[str]:
     """Return notes on the imbalance, and on models that predict more than the run time."""
     run_time, reduction = answer.run_time, answer.fitted.experiment.reduction
-    if run_time is None:
-        return []
     notes = []
+    if reduction is Reduction.MEAN and answer.tree.in_groups.any():
+        notes.append(
+            "Values of a group are its part of the mean over all processes, so that of a single"
+            " process is divided by p. For its own time and growth, use --ranks instead."
+        )
+    if run_time is None:
+        return notes
     if answer.has_imbalance and reduction is Reduction.SUM and answer.fitted.parameter == "p":
         what = "imbalance: the time of the slowest process times p, less the sum of all call paths."
         notes.append(f"{what} Listed values are sums over processes.")

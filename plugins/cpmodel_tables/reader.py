@@ -25,6 +25,7 @@ PROGRAM_LOGS = (*LOGS, *JSON, ".lammps", ".mpip", "foam")
 """Endings of logs; those of OpenFOAM have the name of its programs, as ``log.icoFoam``."""
 PROFILERS = (
     *(*JSON, *TEXT, ".prof", ".pstats", ".cprof", ".pprof", ".pb", ".pb.gz", ".perf", ".stacks"),
+    ".speedscope",
 )
 YAML = (".yaml", ".yml")
 PICKLE = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")

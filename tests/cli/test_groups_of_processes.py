@@ -148,3 +148,14 @@ def test_efficiency_needs_all_processes(run, tmp_path):
 def test_benchmarks_have_no_single_processes(run, tmp_path):
     folder = benchmark_output.write(tmp_path / "b", "reprompi", benchmark_output.flawless)
     run("guidelines", folder, "--ranks", "rank > 0").fails(2, "single processes")
+
+
+def test_values_of_a_group_are_no_times_of_its_processes(run, samples):
+    stencil = samples / "stencil"
+    found = run("rank", stencil, "--split-ranks", "rank == 0", "--target", 1024)
+    assert "that of a single process is divided by p" in " ".join(found.out.split())
+    table = run("rank", stencil, "--split-ranks", "rank == 0", "--select", "rank == 0/**",
+                "--target", 1024, "-f", "csv").out  # fmt: skip
+    assert "find_owners" in table
+    assert ",imbalance," not in table
+    assert "divided by p" not in run("rank", stencil, "--target", 1024).out
