@@ -193,7 +193,7 @@ def _of_each_process(experiment: Experiment, at: Mapping[str, float]) -> float:
 
 
 def _first(at: Mapping[str, float], names: Collection[str]) -> float:
-    """Return the value of the first parameter with one of the names; NaN = there is none."""
+    """Return the value of the first parameter with one of the names; NaN = no such parameter."""
     return next((value for name, value in at.items() if name in names), float("nan"))
 
 

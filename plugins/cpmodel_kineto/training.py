@@ -1,8 +1,8 @@
 """Parameters of a training run that a trace states, such as its batch and the layers of its model.
 
-PyTorch writes what `torch.profiler.profile.add_metadata` and `add_metadata_json` get as entries
-beside the events. The names of the entries are those of the options of Megatron-LM, DeepSpeed,
-torchtitan and Transformers. Sizes of parallel groups are those of `distributedInfo.pg_config`, too.
+A program calls `torch.profiler.profile.add_metadata` or `add_metadata_json`, and PyTorch writes
+the entries beside the events. Megatron-LM, DeepSpeed, torchtitan and Transformers have options of
+these names. `distributedInfo.pg_config` states the sizes of parallel groups, too.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _groups(text: bytes) -> Sequence[Group]:
 
 
 def _number(text: bytes) -> float | None:
-    """Return a positive number, also one that is written as text; None = there is none."""
+    """Return a positive number, also from text; None = no such number."""
     try:
         value = msgspec.json.decode(text.strip(b'" \n'), type=float)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
