@@ -133,3 +133,15 @@ def test_groups_of_processes_share_a_replica(run, tmp_path):
 def test_a_text_is_no_number_of_samples(run, tmp_path, entries):
     step = answer(run, stated_series(tmp_path, entries, groups=[7, "x"]))["step"]
     assert step["samples_per_second"] is None
+
+
+def test_runs_without_collective_operations_have_none_of_them(run, tmp_path):
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, 4)
+            if p == 1:
+                trace.events = [each for each in trace.events if "reduce" not in each["name"]]
+            trace.write(tmp_path / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+    found = run("rank", tmp_path, "--metric", "collectives", "--target", 16)
+    assert found.status == 0, found.err
+    assert "p = 1 … 8 (4 points" in found.out
