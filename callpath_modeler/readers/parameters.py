@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
-from callpath_modeler.profile.schema import Extent
+from callpath_modeler.profile.schema import SPLITS, Extent
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
 from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
@@ -342,6 +342,9 @@ def _settled(
                 message = f"{name} = {told:g} in the name, {measured:g} in the profile"
                 findings.append(Finding("CPM102", run.name, f"{message}: the {counts} is used"))
             value = told if measured is None or (is_manifest and not several) else measured
+            if value is None and name in SPLITS and origin == "profile":
+                # Traces state no groups of one process.
+                value = 1.0
             if value is None:
                 where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
