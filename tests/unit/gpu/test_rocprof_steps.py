@@ -7,6 +7,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import StepRange
 from cpmodel_gpu import RocpdReader, RocprofReader
+from cpmodel_gpu.steps import NumberedRange, steps_of
 from tests.rocpd_writer import Database
 
 STEPS = 6
@@ -86,3 +87,13 @@ def test_selected_steps_have_their_events_only(profile):
     assert "CPM189" in [each.code for each in some.findings()]
     with pytest.raises(InputError, match="no selected step"):
         profile.with_steps(StepRange.of("9-"))
+
+
+@pytest.mark.parametrize("overlap", [0, 1, 250, 500])
+def test_steps_that_overlap_by_rounding_follow_each_other(overlap):
+    ranges = [
+        NumberedRange("step", k, 0, 0, 1000 * k, 1000 * (k + 1) + overlap) for k in range(STEPS)
+    ]
+    found = steps_of([*ranges, NumberedRange("step", 7, 0, 0, 10, 90)])
+    assert found.number.tolist() == [*range(STEPS)]
+    assert (found.end[:-1] == found.start[1:]).all()
