@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.modeling.distributions import student_quantile
-from callpath_modeler.profile.schema import STEP, STEP_SCATTER, STEPS
+from callpath_modeler.profile.schema import SPLITS, STEP, STEP_SCATTER, STEPS
 from callpath_modeler.units import is_number
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ _GLOBAL_BATCH = frozenset({"gb", "gbs", "globalbatch", "global batch", "global_b
                            "global-batch"})  # fmt: skip
 _ROUNDING = 1e-9
 """Largest relative difference of equal numbers."""
-_SPLITS = ("tp", "pp", "cp")
-"""Parameters whose product is the number of processes of each replica: the sizes of the groups that
-split tensors, layers, and sequences."""
 
 
 class StepTime(Struct, frozen=True):
@@ -122,10 +119,13 @@ def step_time(answer: Answer) -> StepTime | None:
     at |= {**experiment.constants, **answer.fitted.at(answer.target)}
     at = {name.lower(): size for name, size in at.items()}
     processes = at.get("p", float("nan"))
-    of_replica = float(np.prod([max(1.0, at.get(name, 1.0)) for name in _SPLITS]))
-    batch = _first(at, _BATCH)
-    if np.isnan(batch):
-        batch = _of_each_process(experiment, at) * of_replica
+    of_replica, batch = _of_replica(at), float("nan")
+    unknown = {each.name.lower() for each in experiment.parameters} - at.keys()
+    # These sizes depend on others, and are known in runs only.
+    if unknown.isdisjoint(SPLITS) and processes >= of_replica and _agree(experiment, at):
+        batch = _first(at, _BATCH)
+        if np.isnan(batch):
+            batch = _of_each_process(experiment, at) * of_replica
     scatter, dof = step_scatter(experiment, answer.fitted.parameter)
     one = band_of_one_step((value, low, high), scatter, dof, answer.fitted.models.confidence)
     return StepTime(
@@ -179,6 +179,27 @@ def band_of_one_step(
     width = float(student_quantile(dof, (1 + confidence) / 2)) * np.sqrt(np.log1p(scatter**2))
     down, up = np.hypot(np.log(value / low), width), np.hypot(np.log(high / value), width)
     return float(value * np.exp(-down)), float(value * np.exp(up))
+
+
+def _of_replica(at: Mapping[str, float]) -> float:
+    """Return the number of processes that share a replica."""
+    return float(np.prod([max(1.0, at.get(name, 1.0)) for name in SPLITS]))
+
+
+def _agree(experiment: Experiment, at: Mapping[str, float]) -> bool:
+    """Return whether all parameters of each run state the same batch of a replica.
+
+    They differ with accumulated gradients, and where a parameter means something else. A step may
+    then be of either.
+    """
+    for run in experiment.runs:
+        own = {**at, **{name.lower(): size for name, size in run.parameters.items()}}
+        share = _of_replica(own) / own.get("p", float("nan"))
+        stated = [own[name] for name in own.keys() & _BATCH]
+        stated += [own[name] * share for name in own.keys() & _GLOBAL_BATCH]
+        if stated and np.ptp(stated) > _ROUNDING * max(stated):
+            return False
+    return True
 
 
 def _of_each_process(experiment: Experiment, at: Mapping[str, float]) -> float:

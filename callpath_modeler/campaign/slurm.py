@@ -45,6 +45,8 @@ _VANISHED = 3
 """Number of polls after which a job that no tool knows is taken for lost."""
 _MOST_ANSWER = 10_000_000
 _MOST_STEPS = 100_000
+_MOST_MEMORY = 1 << 50
+"""Bytes that no task has."""
 _SECONDS = re.compile(r"[0-9]{1,10}")
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGT]?)")
 _NUMBER_OF_TASKS = re.compile(r"(-n|-N|--ntasks|--nodes)(=|\d|$)")
@@ -248,10 +250,11 @@ def _accounted(job: str) -> tuple[float, int]:
     words = ["sacct", "--noheader", "--parsable2", "--format=ElapsedRaw,MaxRSS", f"--jobs={job}"]
     with suppress(DataError):
         lines = [line.strip().split("|") for line in _answer(words).splitlines()[:_MOST_STEPS]]
-        seconds = [float(line[0]) for line in lines if _SECONDS.fullmatch(line[0])]
+        of_job = lines[0][0] if lines else ""
+        seconds = float(of_job) if _SECONDS.fullmatch(of_job) else 0.0
         sizes = [_SIZE.fullmatch(line[1]) for line in lines if len(line) > 1]
         memory = [float(size[1]) * 1024 ** " KMGT".index(size[2] or " ") for size in sizes if size]
-        return next(iter(seconds), 0.0), round(max(memory, default=0.0))
+        return seconds, round(max((size for size in memory if size < _MOST_MEMORY), default=0.0))
     return 0.0, 0
 
 

@@ -26,6 +26,10 @@ GROUP = "group"
 STEPS, STEP_SCATTER = "steps", "step scatter"
 """Keys of the metadata of a run: the number of its steps, and their relative scatter in the run."""
 
+SPLITS = ("tp", "pp", "cp")
+"""Parameters whose product is the number of processes of each replica of a model: the sizes of the
+groups that split tensors, layers, and sequences."""
+
 _ON_GPU_STREAMS = " on GPU streams"
 _OF_ALL_THREADS = " of all threads"
 GPU_BUSY, GPU_IDLE = "GPU busy", "GPU idle"

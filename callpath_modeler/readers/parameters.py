@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
-from callpath_modeler.profile.schema import Extent
+from callpath_modeler.profile.schema import SPLITS, Extent
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
 from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
@@ -195,7 +195,8 @@ def _origins_of_profiles(
     origins = {name: source for name, source in sources.items() if source != NOT_USED}
     excluded = {name for name, source in sources.items() if source == NOT_USED}
     for name in dict.fromkeys(name for run in runs for name in run.stated):
-        if name not in excluded and not _is_named_as_well(runs, name, columns):
+        is_left_out = name in excluded or _is_constant_in_part(runs, name)
+        if not is_left_out and not _is_named_as_well(runs, name, columns):
             origins.setdefault(name, "profile")
     if "p" not in excluded and any(run.extent.processes for run in runs):
         is_sample = _is_sample(runs, columns)
@@ -204,6 +205,12 @@ def _origins_of_profiles(
     if len(threads) > 1 and min(threads) > 0 and "threads" not in excluded:
         origins.setdefault("threads", FROM_PROFILE["threads"])
     return origins
+
+
+def _is_constant_in_part(runs: Sequence[_ProfileRun], name: str) -> bool:
+    """Return whether some runs state one value, and others none, as for numbers in names."""
+    values = {run.stated.get(name) for run in runs}
+    return None in values and len(values) == 2 and name not in SPLITS
 
 
 def _is_named_as_well(
@@ -342,6 +349,11 @@ def _settled(
                 message = f"{name} = {told:g} in the name, {measured:g} in the profile"
                 findings.append(Finding("CPM102", run.name, f"{message}: the {counts} is used"))
             value = told if measured is None or (is_manifest and not several) else measured
+            if value is None and name in SPLITS and origin == "profile":
+                # Traces state no groups of one process.
+                value = 1.0
+                message = f"{name} is not in this profile: 1 is used"
+                findings.append(Finding("CPM102", run.name, message))
             if value is None:
                 where = "name" if origin == "name" else "profile or the name"
                 raise UsageError(
@@ -360,7 +372,8 @@ def _stated_in_part(runs: Sequence[_ProfileRun], known: Collection[str]) -> list
     for name in dict.fromkeys(name for run in runs for name in run.stated):
         lacking = [run.name for run in runs if name not in run.stated]
         if lacking and name not in known:
-            message = f"{name} is not in {counted(len(lacking), 'profile')}: the names are used"
+            used = "it is not used" if _is_constant_in_part(runs, name) else "the names are used"
+            message = f"{name} is not in {counted(len(lacking), 'profile')}: {used}"
             findings.append(Finding("CPM102", lacking[0], message, len(lacking)))
     return findings
 

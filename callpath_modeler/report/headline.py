@@ -15,7 +15,7 @@ from callpath_modeler.analysis.step_time import step_counts, step_time
 from callpath_modeler.analysis.uncertain import MARKS, WITHIN, deviation, is_unknown
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.pattern import short_name
-from callpath_modeler.profile.schema import Reduction
+from callpath_modeler.profile.schema import Metric, Reduction
 from callpath_modeler.readers.paths import is_rate
 from callpath_modeler.report.columns import amount_text
 from callpath_modeler.report.layout import TextStyle
@@ -94,8 +94,9 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
     name = short_name(fitted.experiment.tree.names(row)[-1])
     is_alone = len(fitted.experiment.tree) == 1
     if np.isinf(ranking.target):
-        growth = fitted.models.growth(row).text(fitted.parameter, pretty=not style.ascii_only)
-        grows = f"{fitted.experiment.name} is" if is_alone else f"{name} grows fastest:"
+        (growth,) = model_range_texts(fitted, np.array([row]), pretty=not style.ascii_only)
+        of_program = "" if _is_clock(fitted.metric) else f"{fitted.metric.name} of "
+        grows = f"{of_program}{fitted.experiment.name} is" if is_alone else f"{name} grows fastest:"
         return f"As {fitted.parameter} grows without end, {grows} {growth}."
     if ranking.is_comparison:
         excess = float(ranking.excess.exclusive[row])
@@ -121,6 +122,7 @@ def headline(ranking: Ranking, *, style: TextStyle) -> str:
             growth = f", and {known if is_known else 'its growth is not known'}"
         is_good = is_rate(fitted.metric.name)
         worst = f"{fitted.metric.name} of {name} is" if is_good else f"{name} is worst,"
+        worst = f"{fitted.metric.name} is" if is_alone else worst
         answer = f"At {target_text(ranking)}: {worst} {amount}{growth}."
     notes = [
         *step_notes(ranking, style=style),
@@ -221,12 +223,17 @@ def cost_text(answer: Answer, *, style: TextStyle) -> str:
         band = f"{percent(fitted.models.confidence)} band"
         known.append(band if answer.is_unknown else f"{band} {ends}")
         amount = ends if answer.is_unknown else amount
-    is_beside = metric.is_on_gpu_streams or metric.is_of_all_threads
-    if metric.is_time and not is_beside and _CLOCK.match(metric.name):
+    if _is_clock(metric):
         said = f"{name} {'ran' if runs else 'will run'} {amount}"
     else:
         said = f"{name}: {metric.name} = {amount}"
     return f"{said} at {at_text(fitted, answer.target)} ({'; '.join(known)})"
+
+
+def _is_clock(metric: Metric) -> bool:
+    """Return whether a metric is the time that a program runs, with any clock."""
+    is_beside = metric.is_on_gpu_streams or metric.is_of_all_threads
+    return metric.is_time and not is_beside and _CLOCK.match(metric.name) is not None
 
 
 def _of_runs(answer: Answer, runs: int, *, style: TextStyle) -> str:

@@ -35,6 +35,7 @@ _DIRECTIONS = {
     "DEVICE_TO_DEVICE": Copy.PEER,
 }
 _LAST_NUMBER = re.compile(r"(\d{1,18})\D*\Z")
+_TIME = re.compile(r"[0-9]{1,18}")
 _BLOCK = 1 << 14
 _HINT = "record the program again: `rocprofv3 --runtime-trace --output-format csv -- PROGRAM`"
 
@@ -154,11 +155,15 @@ def _numbered_ranges(file: Path) -> Iterator[NumberedRange]:
     """Yield the ranges of a file that have the number of a step in their names."""
     with reading(file, _HINT):
         for rows in _blocks(file, _OF_CALLS):
+            # Only whole numbers are times, as of the other calls.
+            ranges = [
+                row for row in rows if _marks_range(row[0]) and all(map(_TIME.fullmatch, row[-2:]))
+            ]
             # A file of calls has no ranges, and may be large.
-            if not _marks_range(rows[0][0]):
+            if not ranges:
                 return
-            _, names, _, threads, _, starts, ends = zip(*rows, strict=True)
-            process = np.zeros(len(rows), np.int64)
+            _, names, _, threads, _, starts, ends = zip(*ranges, strict=True)
+            process = np.zeros(len(ranges), np.int64)
             columns = _numbers(threads), _numbers(starts), _numbers(ends)
             yield from numbered_ranges(process, *columns, names)
 

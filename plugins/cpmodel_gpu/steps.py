@@ -135,11 +135,25 @@ def steps_of(ranges: Iterable[NumberedRange]) -> Steps:
         return key[0] == "ProfilerStep", sum(end - start for start, end, _ in kinds[key])
 
     name, thread = max(kinds, key=priority)
-    found = np.array(sorted(kinds[name, thread]), np.int64)
-    # A step of another loop inside a step does not count.
-    outer = np.append(True, found[1:, 0] >= np.maximum.accumulate(found[:-1, 1]))
-    start, end, number = found[outer].T
+    start, end, number = np.array(_one_after_another(kinds[name, thread]), np.int64).T
     return Steps(name, thread, number, start, end)
+
+
+def _one_after_another(windows: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Return start, end and number of the steps that are not inside of others, by time.
+
+    A step of another loop inside a step does not count. Rounded times may overlap: then a step ends
+    where the next one begins.
+    """
+    found: list[tuple[int, int, int]] = []
+    for start, end, number in sorted(windows, key=lambda each: (each[0], -each[1])):
+        if found and start < found[-1][1]:
+            first, last, of_last = found[-1]
+            if end <= last or 2 * (last - start) > end - start:
+                continue
+            found[-1] = first, start, of_last
+        found.append((start, end, number))
+    return found
 
 
 def steps_of_file(

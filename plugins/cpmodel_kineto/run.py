@@ -108,7 +108,7 @@ class KinetoProfile(GpuProfile):
         self.world_size = 0
         self.steps: list[Steps] = []
         processes: list[ProcessValues] = []
-        self.parameters: dict[str, float] = {}
+        of_ranks: dict[str, dict[float, None]] = {}
         backend, known = "", dict[int, Path]()
         for rank, path in files:
             columns = read_columns(path)
@@ -124,11 +124,18 @@ class KinetoProfile(GpuProfile):
             self.world_size = max(self.world_size, stated.world_size or 0)
             backend = backend or stated.backend
             own_parameters = training_parameters(columns.entries, bytes(stated.groups))
-            self.parameters = own_parameters | self.parameters
+            for name, value in own_parameters.items():
+                of_ranks.setdefault(name, {})[value] = None
             for process in found.values:
                 process.rank = own if len(found.values) == 1 else NONE
             processes += found.values
             self.steps.append(found.steps)
+        self.parameters = {name: next(iter(of)) for name, of in of_ranks.items() if len(of) == 1}
+        for name, of in of_ranks.items():
+            if len(of) > 1:
+                several = ", ".join(f"{value:g}" for value in sorted(of)[:5])
+                message = f"{name} differs between ranks ({several}): it is not used"
+                notices.note("CPM102", message, len(of))
         is_stated = self.world_size > max(known)
         self.world_size = max(self.world_size, max(known) + 1, len(processes))
         missing = self.world_size - len(processes)
@@ -213,6 +220,10 @@ class _Processes:
         columns.activities = columns.activities.none()
         found = self._timeline.values()
         self.values = [found[number] for number in sorted(found)]
+        for process in self.values:
+            # Traces of a series may differ in this, and the one without operations has zero.
+            for name in (_SENT, _COLLECTIVES):
+                process.threads[0].setdefault(name, (np.empty(0, np.intp), np.empty(0)))
         self._leave_out_visits_of_waits()
         self._note(notices)
 

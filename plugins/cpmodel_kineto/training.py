@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -35,7 +37,7 @@ ENTRIES = frozenset(name for names in _NAMES.values() for name in names)
 _GROUPS = {
     "tp": re.compile(r"(?:^|[^a-z])tp(?:[^a-z]|$)|tensor", re.IGNORECASE),
     "pp": re.compile(r"(?:^|[^a-z])pp(?:[^a-z]|$)|pipeline", re.IGNORECASE),
-    "cp": re.compile(r"(?:^|[^a-z])cp(?:[^a-z]|$)|context", re.IGNORECASE),
+    "cp": re.compile(r"(?:^|[^a-z])[cs]p(?:[^a-z]|$)|context|ulysses", re.IGNORECASE),
 }
 """Descriptions of groups of processes: ``mesh_tp``, ``TENSOR_MODEL_PARALLEL_GROUP``."""
 _OTHER_GROUPS = re.compile(
@@ -43,6 +45,9 @@ _OTHER_GROUPS = re.compile(
 )
 """Descriptions of groups that split something else, also together with the model."""
 _LARGEST = 1e9
+_LONGEST = 200
+"""Longest description of a group."""
+_Decoded = TypeVar("_Decoded")
 
 
 class Group(Struct):
@@ -51,11 +56,18 @@ class Group(Struct):
     Attributes
     ----------
     description : what the program calls it
-    size : number of processes; None = not stated
+    stated_size : number of processes; None = not stated
+    ranks : the processes; empty for all processes of some programs
     """
 
     description: str = msgspec.field(default="", name="pg_desc")
-    size: int | None = msgspec.field(default=None, name="pg_size")
+    stated_size: int | None = msgspec.field(default=None, name="pg_size")
+    ranks: list[int] = []
+
+    @property
+    def size(self) -> int:
+        """Return the number of processes; 0 = not known."""
+        return len(self.ranks) if self.stated_size is None else self.stated_size
 
 
 def training_parameters(entries: Mapping[str, bytes], groups: bytes) -> dict[str, float]:
@@ -69,40 +81,53 @@ def training_parameters(entries: Mapping[str, bytes], groups: bytes) -> dict[str
     Returns
     -------
     dict
-        Positive numbers. Parallel groups of one process are left out.
+        Positive whole numbers. Parallel groups of one process are left out.
     """
     found = {}
-    known = _groups(groups)
+    sizes = dict[str, int]()
+    for each in _groups(groups):
+        if 0 < each.size < _LARGEST:
+            kind = _kind(each.description[:_LONGEST])
+            sizes[kind] = max(each.size, sizes.get(kind, 0))
     for parameter, names in _NAMES.items():
         stated = (_number(entries[name]) for name in names if name in entries)
         value = next((each for each in stated if each is not None), None)
-        if value is None and parameter in _GROUPS:
-            sizes = [float(each.size or 0) for each in known if _is_of(parameter, each)]
-            value = max(sizes, default=None)
+        if value is None and parameter in sizes:
+            value = float(sizes[parameter])
         if value is not None and (value > 1 or parameter not in _GROUPS):
             found[parameter] = value
     return found
 
 
-def _is_of(parameter: str, group: Group) -> bool:
-    """Return whether a group splits the model in this way, and in no other one."""
-    text = group.description
-    ways = [name for name, words in _GROUPS.items() if words.search(text)]
-    is_size = group.size is not None and 0 < group.size < _LARGEST
-    return is_size and ways == [parameter] and _OTHER_GROUPS.search(text) is None
+@lru_cache(maxsize=1024)
+def _kind(description: str) -> str:
+    """Return the parameter of groups that split the model in this way, and in no other one."""
+    ways = [name for name, words in _GROUPS.items() if words.search(description)]
+    return ways[0] if len(ways) == 1 and _OTHER_GROUPS.search(description) is None else ""
 
 
 def _groups(text: bytes) -> Sequence[Group]:
+    """Return the groups; damaged ones are left out."""
+    whole = _decoded(text, list[Group])
+    if whole is not None:
+        return whole
+    found = []
+    for each in _decoded(text, list[msgspec.Raw]) or []:
+        group = _decoded(each, Group)
+        if group is not None:
+            found.append(group)
+    return found
+
+
+def _decoded(text: bytes | msgspec.Raw, kind: type[_Decoded]) -> _Decoded | None:
+    """Return a value of JSON, whose numbers may be written as text; None = it has another form."""
     try:
-        return msgspec.json.decode(text, type=list[Group])
+        return msgspec.json.decode(text, type=kind, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []
+        return None
 
 
 def _number(text: bytes) -> float | None:
-    """Return a positive number, also from text; None = no such number."""
-    try:
-        value = msgspec.json.decode(text.strip(b'" \n'), type=float)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if 0 < value < _LARGEST else None
+    """Return a positive whole number, also from text; None = no such number."""
+    value = _decoded(text.strip(b'" \n'), float)
+    return value if value is not None and 0 < value < _LARGEST and value.is_integer() else None

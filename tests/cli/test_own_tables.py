@@ -308,7 +308,7 @@ def test_a_throughput_is_not_called_the_worst(write, run):
     lines = [f"{p},{p * 1e6}" for p in SCALES]
     path = write("\n".join(["ranks,throughput", *lines]) + "\n")
     out = run("rank", path, "--target", "64").out
-    assert "throughput of <root> is" in out
+    assert out.startswith("At p = 64 (4 × the largest run): throughput is 64.0 M")
     assert "worst" not in out
 
 
@@ -586,3 +586,14 @@ def test_shares_of_a_processor_are_no_scale(write):
     rows = [f"{p},{90 // p},{t}" for p, t in zip(SCALES, TIMES, strict=True)]
     experiment = loading.load(write("\n".join(["np,CPU (%),time", *rows]) + "\n"))
     assert [parameter.name for parameter in experiment.parameters] == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "subject"),
+    [("time", "runs"), ("bytes", "bytes of runs"), ("ipc", "ipc of runs")],
+)
+def test_growth_without_end_names_the_metric_and_the_range(write, run, metric, subject):
+    values = zip(SCALES, (13.4, 84.7, 76.4, 25.5, 49.5), strict=True)
+    path = write("\n".join([f"p,{metric}", *(f"{p},{value}" for p, value in values)]) + "\n")
+    first = run("rank", path, "--target", "inf").out.splitlines()[0]
+    assert first == f"As p grows without end, {subject} is O(1 … p^⅓)."

@@ -84,14 +84,14 @@ def test_processes_of_a_call_path_are_shown(run, tmp_path):
     assert found.status == 0, found.err
 
 
-def stated_series(folder, entries, grown=(), groups=()):
+def stated_series(folder, entries, grown=(), groups=(), name="train.p{p}"):
     """Write runs whose traces state parameters, some of which grow with p."""
     for p in SCALES:
         for rank in range(p):
             trace = kw.training(rank, p, 4)
-            trace.entries |= entries | {name: value * p for name, value in grown}
+            trace.entries |= entries | {entry: value * p for entry, value in grown}
             trace.entries["distributedInfo"]["pg_config"] = [*groups]
-            trace.write(folder / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+            trace.write(folder / name.format(p=p) / f"rank-{rank}.pt.trace.json.gz")
     return folder
 
 
@@ -161,3 +161,77 @@ def test_gpus_have_factors_of_their_own(run, tmp_path):
 
 def test_programs_without_gpus_have_no_such_factors(run, samples):
     assert "GPU" not in run("efficiency", samples / "stencil").out
+
+
+@pytest.mark.parametrize(
+    ("entries", "grown", "name"),
+    [
+        # The gradients of several batches make a step, or a loop calls each of them a step.
+        ({"local_batch_size": 16}, [("global_batch_size", 64)], "train.p{p}"),
+        ({"local_batch_size": 16, "global_batch_size": 1024}, [], "train.p{p}"),
+        # The name of the run and its traces disagree.
+        ({"batch_size": 16}, [], "train.p{p}.b64"),
+        # The size of these groups at the target is not known.
+        ({"batch_size": 16}, [("tp_size", 1)], "train.p{p}"),
+    ],
+)
+def test_samples_are_not_known_where_parameters_disagree(run, tmp_path, entries, grown, name):
+    step = answer(run, stated_series(tmp_path, entries, grown, name=name))["step"]
+    assert step["samples_per_second"] is None
+    assert step["at_target"] == pytest.approx(900e-6, rel=1e-3)
+
+
+def test_ranks_that_state_different_sizes_state_none(run, tmp_path):
+    for p in SCALES:
+        for rank in range(2 * p):
+            trace = kw.training(rank, 2 * p, 4)
+            trace.entries["batch_size"] = 16 + 8 * (rank % 2)
+            trace.write(tmp_path / f"train.p{2 * p}" / f"rank-{rank}.pt.trace.json.gz")
+    found = answer(run, tmp_path)
+    assert found["step"]["samples_per_second"] is None
+    (said,) = {each["message"] for each in found["findings"] if each["code"] == "CPM102"}
+    assert said == "batch differs between ranks (16, 24): it is not used"
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [{"pg_desc": "mesh_tp", "pg_size": 2}, 7, {"pg_desc": 3}],
+        [{"pg_desc": "mesh_tp", "pg_size": "2"}],
+        [{"pg_desc": "mesh_tp", "ranks": [0, 1]}],
+        [{"pg_desc": "mesh_sp", "pg_size": 2}],
+    ],
+)
+def test_groups_are_found_in_other_forms_and_beside_damaged_ones(run, tmp_path, groups):
+    step = answer(run, stated_series(tmp_path, {"batch_size": 16}, groups=groups))["step"]
+    assert step["samples_per_second"] == pytest.approx(16 * 8 / 900e-6, rel=1e-3)
+
+
+def test_runs_without_a_group_have_groups_of_one_process(run, tmp_path):
+    stated_series(tmp_path, {}, [("tp_size", 1)])
+    found = run("rank", tmp_path, "--parameter", "tp", "--target", 16)
+    assert found.status == 0, found.err
+    assert "tp = 1 … 8 (4 points" in found.out
+
+
+def test_runs_without_collective_operations_have_none_of_them(run, tmp_path):
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, 4)
+            if p == 1:
+                trace.events = [each for each in trace.events if "reduce" not in each["name"]]
+            trace.write(tmp_path / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+    found = run("rank", tmp_path, "--metric", "collectives", "--target", 16)
+    assert found.status == 0, found.err
+    assert "p = 1 … 8 (4 points" in found.out
+
+
+def test_a_batch_in_some_traces_only_is_not_used(run, tmp_path):
+    folder = stated_series(tmp_path, {"batch_size": 16})
+    for rank in range(2):
+        path = folder / "train.p2" / f"rank-{rank}.pt.trace.json.gz"
+        kw.training(rank, 2, 4).write(path)
+    found = answer(run, folder)
+    assert found["step"]["samples_per_second"] is None
+    said = [each["message"] for each in found["findings"] if each["code"] == "CPM102"]
+    assert said == ["batch is not in 1 profile: it is not used"]

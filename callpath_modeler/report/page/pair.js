@@ -15,7 +15,7 @@ class Pair extends Model {
   get largest() { return Math.max(this.points.at(-1), this.former.points.at(-1)); }
 }
 
-// Values of both at one target. Intervals and significance are known at the stops of the slider.
+// Values of both at one target. Intervals are known at the stops of the slider.
 class PairValues extends Values {
   constructor(model, where) {
     super(model, where);
@@ -38,13 +38,20 @@ class PairValues extends Values {
   }
   // 1 = new is significantly worse, -1 = better, 0 = noise may explain the difference.
   mark(row, inclusive) {
-    return this.stop < 0 ? UNTESTED : this.model.columns[inclusive ? "markBelow" : "mark"][this.stop][row];
+    const marks = this.model.columns[inclusive ? "markBelow" : "mark"];
+    return this.markOf((stop) => marks[stop][row]);
+  }
+  // Between two stops, noise may explain the difference if it does at one of them.
+  markOf(at) {
+    const [mark, ...others] = this.where.linear.map(([stop]) => at(stop));
+    return others.length ? (mark === 0 || others.includes(0) ? 0 : UNTESTED) : mark;
   }
   // The change of the whole program: ratio, interval and mark.
   all(inclusive) {
     const known = this.model.ratios[this.stop]?.[Number(inclusive)];
     return { ratio: this.total / this.former.total,
-      gap: known ? known.gap.map((end) => end ?? NaN) : [NaN, NaN], mark: known ? known.mark : UNTESTED };
+      gap: known ? known.gap.map((end) => end ?? NaN) : [NaN, NaN],
+      mark: this.markOf((stop) => this.model.ratios[stop][Number(inclusive)].mark) };
   }
 }
 

@@ -2,7 +2,7 @@
 
 The page evaluates the models of both. Whether a difference is beyond noise, and the interval of a
 ratio, are those of `cpmodel diff` at each stop of the slider. Between two stops, the page shows
-values without intervals.
+values without intervals, and the doubts of both.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from callpath_modeler.errors import InputError
 from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.readers.base import StepRange
 from cpmodel_gpu import RocpdReader, RocprofReader
+from cpmodel_gpu.steps import NumberedRange, steps_of
 from tests.rocpd_writer import Database
 
 STEPS = 6
@@ -86,3 +87,25 @@ def test_selected_steps_have_their_events_only(profile):
     assert "CPM189" in [each.code for each in some.findings()]
     with pytest.raises(InputError, match="no selected step"):
         profile.with_steps(StepRange.of("9-"))
+
+
+@pytest.mark.parametrize("overlap", [0, 1, 250, 500])
+def test_steps_that_overlap_by_rounding_follow_each_other(overlap):
+    ranges = [
+        NumberedRange("step", k, 0, 0, 1000 * k, 1000 * (k + 1) + overlap) for k in range(STEPS)
+    ]
+    found = steps_of([*ranges, NumberedRange("step", 7, 0, 0, 10, 90)])
+    assert found.number.tolist() == [*range(STEPS)]
+    assert (found.end[:-1] == found.start[1:]).all()
+
+
+def test_ranges_with_damaged_times_are_no_steps_and_may_follow_calls(tmp_path):
+    folder = traces(tmp_path / "run")
+    path = folder / "77_marker_api_trace.csv"
+    titles, *rows = path.read_text().splitlines()
+    damaged = [f"MARKER_CORE_API,step 9,7,7,{k},{times}" for k, times in enumerate(
+        ("abc,def", "-5,1e9", "1,99999999999999999999999")
+    )]  # fmt: skip
+    path.write_text("\n".join([titles, "HIP,hipFree,7,7,1,1,2", *damaged, *rows]) + "\n")
+    with RocprofReader().open(folder) as profile:
+        assert profile.metadata["steps"] == str(STEPS)

@@ -107,14 +107,27 @@ def test_numbers_of_all_call_paths_are_those_of_the_comparison(tmp_path, monkeyp
 
 
 @needs_browser
-def test_values_between_two_stops_have_neither_interval_nor_mark(tmp_path):
+def test_values_between_two_stops_have_no_interval_and_the_doubts_of_both(tmp_path):
     made = compared()
+    found = made.difference
+    differences = Differences(found.pair, found.confidence)
+    stops = [stop for stop in stored._stops(differences, found, 300.0) if not stop.is_measured]
+    near = [stops[sum(stop.at < 70 for stop in stops) - k] for k in (1, 0)]
+    assert near[0].at < 70 < near[1].at
     (told,) = numbers(made, [70.0], tmp_path)
-    for inclusive, expected in zip(("false", "true"), library(made.difference, 70.0), strict=True):
+    marks = set()
+    for k, (inclusive, expected) in enumerate(
+        zip(("false", "true"), library(found, 70.0), strict=True)
+    ):
         shown = np.array(told[inclusive], float)
         np.testing.assert_allclose(shown[:, :2], expected[:-1, :2], rtol=1e-3, atol=1e-12)
         assert np.isnan(shown[:, 3:5]).all()
-        assert (shown[:, 5] == stored.UNTESTED).all()
+        in_doubt = np.any([stored._marks(stop.views[k]) == 0 for stop in near], axis=0)
+        expected_marks = np.where(in_doubt, 0, stored.UNTESTED)
+        assert shown[:, 5].tolist() == expected_marks[:-1].tolist()
+        assert told[f"total {inclusive}"][-1] == expected_marks[-1]
+        marks |= set(shown[:, 5].tolist())
+    assert marks == {0, stored.UNTESTED}
 
 
 @needs_browser
