@@ -76,7 +76,7 @@ class Commands:
         self.has_the_excess_work_of_scales(ranking, target)
         self.is_browsed(ranking, target)
         ranked, views = (
-            self.said(each, self.source, *at).split("). ")[0] for each in ("rank", "views")
+            self.said(each, self.source, *at).split(").")[0] for each in ("rank", "views")
         )
         assert ranked == views
         page = self.tmp_path / "page.html"
