@@ -20,7 +20,8 @@ Frontiers and Innovations, 2014), for the extrapolation of factors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
@@ -451,16 +452,27 @@ def _cube(
     repetitions = int(np.bincount(of_run).max())
     cube = np.full((len(rows), scales, repetitions, INGREDIENTS), np.nan)
     threads = np.zeros(scales)
-    filled = np.zeros(scales, np.intp)
-    for balance, scale in zip(balances, of_run.tolist(), strict=True):
+    for balance, (scale, repetition) in zip(balances, places_of(of_run), strict=True):
         at = np.searchsorted(rows, balance.rows)
-        place = cube[:, scale, filled[scale]]
+        place = cube[:, scale, repetition]
         place[at, :PARTS] = balance.parts
         place[at, Ingredient.INSTRUCTIONS] = balance.instructions / balance.threads
         place[at, Ingredient.CYCLES] = balance.cycles / balance.threads
         threads[scale] = max(threads[scale], balance.threads)
-        filled[scale] += 1
     return cube, threads
+
+
+def places_of(of_run: IntArray) -> Iterator[tuple[int, int]]:
+    """Yield the place of each run in the ingredients: its scale, and its repetition there.
+
+    Parameters
+    ----------
+    of_run : [runs] scale of each run, as a place in the scales
+    """
+    filled: Counter[int] = Counter()
+    for scale in of_run.tolist():
+        yield scale, filled[scale]
+        filled[scale] += 1
 
 
 def _add_gpus(ingredients: FloatArray, experiment: Experiment, of_run: IntArray) -> None:
@@ -469,10 +481,8 @@ def _add_gpus(ingredients: FloatArray, experiment: Experiment, of_run: IntArray)
         column = experiment.columns.get(name)
         if column is None:
             continue
-        filled = np.zeros(ingredients.shape[1], np.intp)
-        for scale, total in zip(of_run.tolist(), np.asarray(column.total).tolist(), strict=True):
-            ingredients[0, scale, filled[scale], place] = total
-            filled[scale] += 1
+        for (scale, repetition), total in zip(places_of(of_run), column.total, strict=True):
+            ingredients[0, scale, repetition, place] = total
 
 
 def _centres(ingredients: FloatArray, how: Centre) -> FloatArray:

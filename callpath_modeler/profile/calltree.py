@@ -145,7 +145,8 @@ class CallTree:
         """Which call paths are groups of processes, or below them, [n]."""
         is_group = np.array([region.role == GROUP for region in self.regions], np.bool_)
         found = np.zeros(len(self), np.bool_)
-        for row in np.flatnonzero(is_group[self.region]).tolist():
+        # Most trees have none, and tables ask for each of their blocks.
+        for row in np.flatnonzero(is_group[self.region]).tolist() if is_group.any() else ():
             found[row : self.end[row]] = True
         return found
 

@@ -17,6 +17,7 @@ from callpath_modeler.analysis.efficiency_factors import (
     factors_of,
     measured_efficiency,
     memory_findings,
+    places_of,
     share_of_program,
     without_communication,
 )
@@ -341,8 +342,7 @@ def _models(
 def _places(found: Efficiency) -> list[tuple[int, int]]:
     """Return the scale and the repetition of each run, as places in the ingredients."""
     of_run = found.experiment.settings([found.line.parameter])[:, 0]
-    scales = np.searchsorted(found.scales, of_run).tolist()
-    return [(scale, scales[:run].count(scale)) for run, scale in enumerate(scales)]
+    return list(places_of(np.searchsorted(found.scales, of_run)))
 
 
 def _draw(

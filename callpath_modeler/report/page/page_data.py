@@ -184,7 +184,7 @@ def add_tree(columns: PageColumns, tree: CallTree, main: IntArray) -> dict[str, 
 
 
 class PageColumns:
-    """PageColumns of numbers for the browser."""
+    """Columns of numbers for the browser."""
 
     def __init__(self) -> None:
         self.listed: list[list[Any]] = []
