@@ -14,12 +14,13 @@ from results import Row
 GOAL = 1.6
 
 NOTES = """\
-Two processes (`-j 2`) are compared with one, in turns. Models in one parameter use two threads
-instead. Times are wall seconds with the start of the processes, the least of all turns. The first
-line runs two independent sums, so it shows how much of the two processors was free. Therefore, each
-measurement has a second line of processor time: the time of the first process or thread alone, plus
-half of the time that both share. Reading: HPCToolkit databases of 20,000 contexts on 128 processes
-become one experiment. Models in two parameters: 25 points, three repetitions. Small profiles:
+Two processes (`-j 2`) are compared with one, in turns. Models in one or two parameters use two
+threads instead. Times are wall seconds with the start of the processes, the least of all turns. The
+first line runs two independent sums, so it shows how much of the two processors was free.
+Therefore, each measurement has a second line of processor time: the time of the first process or
+thread alone, plus half of the time that both share. Reading: HPCToolkit databases of 20,000
+contexts on 128 processes become one experiment. Models in two parameters: 25 points, three
+repetitions; in three: a line of five points for each parameter and one inner point. Small profiles:
 `info` of 3,000 profiles of 100 call paths (Score-P) or 25 (Caliper) on 2 to 64 processes. One
 profile: `info` of 800 MB of values of 100,000 call paths, which two threads reduce. The dense one
 has 1,000 processes. The sparse one has 100,000, and 1,000 of its call paths have values.
@@ -39,7 +40,8 @@ def rows() -> list[Row]:
         next(_compared("two sums", 3, "sums", 30_000_000)),
         *_compared(f"read {len(_SCALES)} runs", 5, "read", series),
         *_compared("100,000 models", 3, "one", 100_000),
-        *_compared("10,000 models in two parameters", 1, "several", 10_000),
+        *_compared("10,000 models in two parameters", 1, "two", 10_000),
+        *_compared("2,000 models in three parameters", 1, "three", 2_000),
         *_compared("3,000 small Score-P profiles", 3, "info", _small_score_p()),
         *_compared("3,000 small Caliper profiles", 3, "info", _small_caliper()),
         *_compared("one dense profile", 3, "info", _huge(1_000)),

@@ -1,7 +1,7 @@
 """Read a series, or model drawn measurements, with some processes or threads; print the cost.
 
 python jobs_ours.py read|info DIRECTORY JOBS
-python jobs_ours.py one|several ROWS JOBS
+python jobs_ours.py one|two|three ROWS JOBS
 python jobs_ours.py sums LENGTH JOBS
 """
 
@@ -19,6 +19,7 @@ from callpath_modeler import modeling
 from callpath_modeler.cli.group import cpmodel
 from callpath_modeler.readers.assemble import ReadOptions
 from callpath_modeler.studies.loading import LoadOptions, load
+from callpath_modeler.studies.pipeline import FitOptions, sharing
 from callpath_modeler.support.parallel import WorkerPool
 
 what, told, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -51,14 +52,22 @@ elif what == "sums":
 else:
     p, values = points(5), draw(int(told), 8 if what == "one" else 5)
     where = points(8)
-    if what == "several":
+    if what == "two":
         # The product of a law of p and a law of n.
         where = np.array([(x, y) for x in p for y in p])
         values = values[:, :, None, :3] * np.roll(values, 7, axis=0)[:, None, :, :3]
         values = values.reshape(len(values), len(where), 3)
+    if what == "three":
+        # The product of three laws, on a line for each parameter and one inner point.
+        at = np.array(
+            [*(np.eye(3, dtype=int)[d] * k for d in range(3) for k in range(5)), (1, 1, 1)]
+        )
+        at = np.unique(at, axis=0)
+        where = p[at]
+        laws = (np.roll(values, 7 * d, axis=0)[:, at[:, d], :3] for d in range(3))
+        values = np.multiply.reduce(list(laws))
     begin, before = time.perf_counter(), spent()
-    # This is the choice of `pipeline.fit`.
-    with WorkerPool(jobs, threads=what == "one") as shared:
+    with sharing(FitOptions(jobs=jobs), len(values), where[0].size) as shared:
         modeling.fit(where, values, each=shared.map)
 wall = time.perf_counter() - begin
 own, others = (after - there for after, there in zip(spent(), before, strict=True))

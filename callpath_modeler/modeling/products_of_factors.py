@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, combinations
 
 import numpy as np
@@ -279,7 +279,8 @@ def _joint_hypotheses(space: SearchSpace, at: tuple[tuple[float, ...], ...]) -> 
     # A rare factor is not tried alone: with a constant, x - 1 is the same as x.
     weight = weight * ~(products.single & products.seldom | products.beside_only(points))
     prior = {**_PRIOR, _Kind.BREAK: min(BROKEN / len(plain), 0.04)}
-    return shareable(with_prior(known, weight * np.sqrt(plain), both, prior, HELD))
+    known = with_prior(known, weight * np.sqrt(plain), both, prior, HELD)
+    return shareable(replace(known, recipe=partial(_joint_hypotheses, space, at)))
 
 
 def _kinds_of_singles(products: Catalogue) -> IntArray:

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 _LEFT_OUT = ("CPM101", "CPM125")
 """Codes of findings about profiles and columns that were not used."""
 
-_SECONDS_PER_LINE, _SECONDS_PER_SURFACE = 4e-5, 3e-3
-"""Seconds to make a model in one parameter, and one in several."""
+_SECONDS_PER_ROW = (4e-5, 1e-3, 6e-3)
+"""Seconds to make a model in one, two, and three or more parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def fit(
             hint=f"2 to {len(points)}; the default leaves one point out at a time",
         )
     several = len(parameters) > 1
-    with stage("fit"), _sharing(options, len(values), several=several) as shared:
+    with stage("fit"), sharing(options, len(values), len(parameters)) as shared:
         scales = points if several else points[:, 0]
         priors = modeling.learn(
             scales,
@@ -240,10 +240,13 @@ def _fitted(
     )
 
 
-def _sharing(options: FitOptions, rows: int, *, several: bool) -> WorkerPool:
-    """Return the workers for `rows`: threads if most of the work is in the engine in C."""
-    seconds = rows * (_SECONDS_PER_SURFACE if several else _SECONDS_PER_LINE)
-    threads = options.method == "mixture" and not several
+def sharing(options: FitOptions, rows: int, parameters: int) -> WorkerPool:
+    """Return the workers for `rows`: threads if most of the work is in the engine in C.
+
+    Sums of products, which only three parameters or more need, are made in Python.
+    """
+    seconds = rows * _SECONDS_PER_ROW[min(parameters, len(_SECONDS_PER_ROW)) - 1]
+    threads = options.method == "mixture" and parameters < len(_SECONDS_PER_ROW)
     count = worth(options.jobs, seconds, threads=threads)
     return WorkerPool(count, threads=threads, executor=options.executor)
 

@@ -5,11 +5,11 @@ See docs/explanation/hypotheses.md, 'Hypotheses'.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property, lru_cache, reduce
-from typing import TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -173,6 +173,8 @@ class Hypotheses:
     log_prior : [1 + 3 S + P] log prior of constant, single, offset, without a constant, pairs;
         -inf = excluded
     fans : groups of the other pairs; None = there are no others
+    recipe : makes equal hypotheses. Another process gets it instead of the arrays, which may hold
+        100 MB; None = it gets the arrays
     """
 
     shapes: Shapes
@@ -187,11 +189,16 @@ class Hypotheses:
     strength: FloatArray
     log_prior: FloatArray
     fans: PairGroups | None = None
+    recipe: Callable[[], Hypotheses] | None = None
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        """Return what another process makes these hypotheses from."""
+        return super().__reduce_ex__(protocol) if self.recipe is None else (self.recipe, ())
 
     @cached_property
     def for_habits(self) -> Hypotheses:
         """The same hypotheses with the limits that hold while priors are learnt."""
-        return replace(self, kept=replace(self.kept, shapes=self.kept.habits))
+        return replace(self, kept=replace(self.kept, shapes=self.kept.habits), recipe=None)
 
     @cached_property
     def growing(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ from callpath_modeler.modeling.mixture.candidates import candidates
 from callpath_modeler.modeling.mixture.posterior import maximize_evidence
 from callpath_modeler.modeling.mixture.residuals import screen
 from callpath_modeler.modeling.products import NOTHING
-from callpath_modeler.modeling.products_of_factors import joint_hypotheses
+from callpath_modeler.modeling.products_of_factors import _joint_hypotheses, joint_hypotheses
 from many_rows import rows_to_fit
 from surfaces import N, P, grid, measured
 
@@ -33,6 +34,24 @@ def test_a_product_that_falls_with_a_parameter_is_never_less_a_constant():
     assert mixed
     assert not mixed & there
     assert there >= {Product((SHARED, NOTHING)), Product((SHARED, SHARED))}
+
+
+def test_another_process_makes_the_hypotheses_again():
+    """Their arrays are 150 MB in three parameters, and went along with each task of a process."""
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, N))
+    sent = pickle.dumps(known)
+    assert len(sent) < known.log_prior.nbytes
+    _joint_hypotheses.cache_clear()
+    made = pickle.loads(sent)  # noqa: S301 - our own
+    assert made is not known
+    for name in ("table", "scale", "first", "second", "products", "kinds", "log_prior"):
+        assert getattr(made, name).tobytes() == getattr(known, name).tobytes(), name
+
+
+def test_hypotheses_with_other_limits_are_sent_as_they_are():
+    known = joint_hypotheses(default_space("mixture", several=True), grid(P, N)).for_habits
+    made = pickle.loads(pickle.dumps(known))  # noqa: S301 - our own
+    assert made.kept == known.kept
 
 
 def breaks(shape):
