@@ -35,6 +35,10 @@ def ranking():
             "main/sweep": 1e-9 * one,
             "main/sweep/block": 5e-3 * one,
             "main/sweep/MPI_Recv": 8e-3 * one,
+            "main/halo": 1e-9 * one,
+            "main/halo/stencil": 5e-3 * one,
+            "main/halo/MPI_Recv": 4e-3 * one,
+            "main/halo/MPI_Waitall": 4e-3 * one,
         },
         points=POINTS,
     )
@@ -91,14 +95,44 @@ def test_balance_gains_the_delay_and_its_band_has_nothing_and_much_more(ranking)
     assert after(ranking, changed, "main/solve") == pytest.approx(2e-2, rel=0.01)
 
 
-def test_work_between_messages_has_a_wide_band(ranking):
+def gains_of(ranking, *paths):
     tree = ranking.fitted.experiment.tree
-    rows = np.array([find_one(tree, path) for path in ("main/sweep/block", "main/solve")])
-    gain = gains_at(ranking.fitted, FAR, rows)
-    assert gain.value == pytest.approx([5e-3, 3e-2], rel=0.02)
-    assert gain.low[0] < 2.6e-3
-    assert gain.high[0] > 2e-2
+    return gains_at(ranking.fitted, FAR, np.array([find_one(tree, path) for path in paths]))
+
+
+def test_work_in_a_chain_of_messages_gains_a_part_of_the_waiting(ranking):
+    gain = gains_of(ranking, "main/sweep/block", "main/solve")
+    assert gain.value == pytest.approx([(5e-3 * 13e-3) ** 0.5, 3e-2], rel=0.02)
+    assert gain.low[0] == pytest.approx(2.5e-3, rel=0.05)
+    assert gain.high[0] == pytest.approx(13e-3, rel=0.05)
     assert gain.high[1] < 3.2e-2
+
+
+def test_work_in_an_exchange_gains_its_own_time_with_a_wide_band(ranking):
+    gain = gains_of(ranking, "main/halo/stencil")
+    assert gain.value[0] == pytest.approx(5e-3, rel=0.02)
+    assert gain.low[0] == pytest.approx(2.5e-3, rel=0.05)
+    assert gain.high[0] == pytest.approx(13e-3, rel=0.05)
+
+
+def test_two_computations_of_a_chain_share_its_waiting():
+    one = np.ones(len(POINTS))
+    made = experiment(
+        {
+            "main": 1e-4 * one,
+            "main/sweep": 1e-9 * one,
+            "main/sweep/lower": 6e-3 * one,
+            "main/sweep/upper": 2e-3 * one,
+            "main/sweep/MPI_Recv": 8e-3 * one,
+            "main/sweep/MPI_Send": 1e-6 * one,
+        },
+        points=POINTS,
+    )
+    column = made.columns["time"]
+    even = {"time": replace(column, imbalance=np.ones(column.exclusive.shape, np.float32))}
+    ranking = cpm.rank(pipeline.fit(replace(made, columns=even, reduction=Reduction.MEAN)), FAR)
+    gain = gains_of(ranking, "main/sweep/lower", "main/sweep/upper")
+    assert gain.value == pytest.approx([(6e-3 * 12e-3) ** 0.5, (2e-3 * 4e-3) ** 0.5], rel=0.02)
 
 
 def test_operations_gain_what_they_do_not_wait(ranking):
