@@ -19,7 +19,7 @@ from msgspec import Struct
 from callpath_modeler import modeling
 from callpath_modeler.analysis.excess_work import CARRIES_COST
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
-from callpath_modeler.diagnostics import Finding
+from callpath_modeler.diagnostics import MODELS, Finding
 from callpath_modeler.modeling import FitStatus, Models
 from callpath_modeler.modeling.distributions import student_quantile
 from callpath_modeler.printable import shell_word
@@ -122,8 +122,8 @@ def findings_of_models(
     found = []
     for code, status, words in (
         ("CPM201", FitStatus.TOO_FEW_POINTS, "measured at too few points"),
-        ("CPM202", FitStatus.OUTSIDE, "off every model by more than noise explains"),
-        ("CPM203", FitStatus.NOISY, "with repetitions further apart than points"),
+        ("CPM202", FitStatus.OUTSIDE, "whose values are farther from each model than the noise"),
+        ("CPM203", FitStatus.NOISY, "whose repetitions differ more than their scales"),
     ):
         # A call path without own values, such as the root of parts of a total, needs no model.
         rows = (models.status == status) & ~np.isnan(centres).all(axis=1)
@@ -133,7 +133,7 @@ def findings_of_models(
             share = percent(np.nansum(centres[rows]) / total if total > 0 else 0.0)
             count = int(rows.sum())
             message = f"{counted(count, 'call path')}, {share} of the cost of all scales, {words}"
-            found.append(Finding(code, "models", message, count))
+            found.append(Finding(code, MODELS, message, count))
     # Work that doubles with each further process does not exist: another cause bends the curve.
     if worker_parameter(parameters) is None:
         found += _exponentials(models, parameters[0], centres)
@@ -141,17 +141,17 @@ def findings_of_models(
         found.append(_change_points(since, parameters[0], np.nan_to_num(centres)))
     for parameter, column in zip(parameters, points.T, strict=True):
         if (count := len(np.unique(column))) < RECOMMENDED_POINTS:
-            found.append(Finding("CPM204", "models", f"{counted(count, 'point')} of {parameter}"))
+            found.append(Finding("CPM204", MODELS, f"{counted(count, 'point')} of {parameter}"))
     if len(parameters) > 1 and _vary_one_at_a_time(points):
         largest = setting_text(dict(zip(parameters, points.max(axis=0).tolist(), strict=True)))
         message = f"whether they add up or multiply is assumed; a run at {largest} would tell"
-        found.append(Finding("CPM207", "models", message))
+        found.append(Finding("CPM207", MODELS, message))
     if models.odd_scale is not None:
         odd, factor = models.odd_scale
         held = {name: at for name, at in zip(parameters, odd, strict=True) if at is not None}
         where, times = setting_text(held), significant(factor)
         message = f"at {where} nearly all call paths are {times} times what the other scales say"
-        found.append(Finding("CPM208", "models", message))
+        found.append(Finding("CPM208", MODELS, message))
     return found
 
 
@@ -167,7 +167,7 @@ def findings_of_counters(
     count, first = int((since >= 0).sum()), int(since[since >= 0].min())
     where = setting_text({parameters[0]: float(points[first, 0])})
     message = f"{counted(count, 'call path')} of {metric.name}, from {where} on"
-    return [Finding("CPM215", "models", message, count)]
+    return [Finding("CPM215", MODELS, message, count)]
 
 
 def _exponentials(models: Models, parameter: str, centres: FloatArray) -> list[Finding]:
@@ -187,7 +187,7 @@ def _exponentials(models: Models, parameter: str, centres: FloatArray) -> list[F
         f"{counted(count, 'call path')}, {share} of the cost of all scales; {term} is off by "
         f"{off}, the model by {of_model}"
     )
-    return [Finding("CPM210", "models", message, count)]
+    return [Finding("CPM210", MODELS, message, count)]
 
 
 def _change_points(since: FloatArray, parameter: str, centres: FloatArray) -> Finding:
@@ -206,7 +206,7 @@ def _change_points(since: FloatArray, parameter: str, centres: FloatArray) -> Fi
         f"{counted(int(rows.sum()), 'call path')}, {share} of the cost of all scales, {most}from "
         f"{setting_text({parameter: float(at)})} on; select these scales with --where {where}"
     )
-    return Finding("CPM209", "models", message, int(rows.sum()))
+    return Finding("CPM209", MODELS, message, int(rows.sum()))
 
 
 def _vary_one_at_a_time(points: FloatArray) -> bool:
@@ -460,8 +460,8 @@ def _listed(names: Sequence[str], settings: Sequence[tuple[float, ...]]) -> str:
     first, *others = (setting_text(dict(zip(names, each, strict=True))) for each in shown)
     if len(names) == 1:
         others = [parameter_value(value) for (value,) in shown[1:]]
-    rest = [f"{more} more"] if more > 0 else []
-    return (", " if len(names) == 1 else " and ").join([first, *others, *rest])
+    rest = f" and {counted(more, 'other')}" if more > 0 else ""
+    return (", " if len(names) == 1 else " and ").join([first, *others]) + rest
 
 
 def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
@@ -483,5 +483,7 @@ def _too_few(experiment: Experiment, metric: str | None) -> list[Finding]:
         f"{amount} at {_listed(names, settings)}" if names else amount
         for amount, settings in amounts.items()
     )
-    message = f"{percent(worst.within)} at worst ({path}{place}); to add: {missing}"
+    message = (
+        f"the mean of {path}{place} may be off by {percent(worst.within)}; runs to add: {missing}"
+    )
     return [Finding("CPM134", experiment.metric(metric).name, message, len(short))]

@@ -15,6 +15,10 @@ _LONGEST = 1500
 """Maximum number of characters of the text of a finding."""
 
 
+MODELS = "models"
+"""Subject of findings about the models of all call paths, whose lines do not repeat it."""
+
+
 class Finding(Struct, frozen=True):
     """A fact that the user should know.
 
@@ -161,5 +165,6 @@ def _line(finding: Finding, count: int) -> str:
     kind = KINDS[finding.code]
     times = f" x{count}" if count > 1 else ""
     stop = "" if finding.message.endswith((".", "!", "?")) else "."
-    what = f"{kind.what}: {finding.subject}: {finding.message}{stop}"
+    about = "" if finding.subject == MODELS else f"{finding.subject}: "
+    what = f"{kind.what}: {about}{finding.message}{stop}"
     return f"{what} {kind.why} {kind.remedy} ({finding.code}{times})"

@@ -64,7 +64,7 @@ OF_SERIES = {
         what="Too few repetitions to know means to 5 %",
         why="The bands are wide because the means are uncertain.",
         remedy="Add repetitions, or measure on a quieter machine.",
-        example="time: 12 % at worst (main/solve at p = 8); to add: 4 at p = 8",
+        example="time: the mean of main/solve at p = 8 may be off by 12 %; runs to add: 4 at p = 8",
     ),
     "CPM135": FindingKind(
         what="The times look inclusive and are read as inclusive",
@@ -169,17 +169,17 @@ OF_MODELS = {
     ),
     "CPM202": FindingKind(
         what="Some call paths follow none of the models",
-        why="Their formulas miss measured values by more than the noise.",
+        why="Their formulas miss measured values.",
         remedy="Trust their bands instead of their formulas, and measure at more scales.",
         example="models: 4 call paths, 9 % of the cost of all scales, "
-        "off every model by more than noise explains",
+        "whose values are farther from each model than the noise",
     ),
     "CPM203": FindingKind(
         what="Some call paths are too noisy for a model",
-        why="Their repetitions differ more than their scales, so no growth can be found.",
+        why="No growth can be found in such measurements.",
         remedy="Repeat the measurements.",
         example="models: 3 call paths, 2 % of the cost of all scales, "
-        "with repetitions further apart than points",
+        "whose repetitions differ more than their scales",
     ),
     "CPM204": FindingKind(
         what="The models rest on fewer than five scales",

@@ -256,7 +256,7 @@ def test_a_root_without_own_values_needs_no_model(write, run):
     assert "CPM201" not in run("rank", write(text), "--target", "64").err
     rare = "callpath,p,time\nmain/f,8,1\nmain/f,16,2\nmain/f,32,4\nmain/rare,32,1\n"
     err = run("rank", write(rare), "--target", "64").err
-    assert "models: 1 call path, 12 % of the cost of all scales, measured at too few" in err
+    assert "1 call path, 12 % of the cost of all scales, measured at too few" in err
 
 
 def test_a_run_without_a_costly_call_path_is_named(tmp_path, run):

@@ -92,7 +92,8 @@ def test_one_finding_counts_the_points_and_names_what_to_add():
     at_4, at_8 = (needed(values["main"][k]) - 3 for k in (1, 2))
     worst = 100 * half_width([1.0, 3.0, 1.0])
     assert finding.message == (
-        f"{worst:.0f} % at worst (main at p = 8); to add: {at_4} at p = 4; {at_8} at p = 8"
+        f"the mean of main at p = 8 may be off by {worst:.0f} %; runs to add: {at_4} at p = 4; "
+        f"{at_8} at p = 8"
     )
 
 
@@ -105,13 +106,13 @@ def test_points_that_lack_as_many_repetitions_stand_together():
     values = {"main": [[0.01, 1.0, 0.01], [1.0, 1.1, 1.2], [0.01, 1.0, 0.01], [0.01, 2.0, 0.01]]}
     (finding,) = repetition_findings(experiment(values, [2.0, 4.0, 8.0, 16.0]))
     add = needed(values["main"][1]) - 3
-    assert finding.message.endswith(f"; to add: over 1000 at p = 2, 8, 16; {add} at p = 4")
+    assert finding.message.endswith(f"; runs to add: over 1000 at p = 2, 8, 16; {add} at p = 4")
 
 
 def test_many_points_that_lack_repetitions_are_counted():
     noisy = {"main": [[0.01, 1.0, 0.01]] * 6}
     (finding,) = repetition_findings(experiment(noisy, [2.0**k for k in range(1, 7)]))
-    assert finding.message.endswith("; to add: over 1000 at p = 2, 4, 8, 3 more")
+    assert finding.message.endswith("; runs to add: over 1000 at p = 2, 4, 8 and 3 others")
 
 
 def test_a_finding_on_many_points_is_a_line_that_people_read():
