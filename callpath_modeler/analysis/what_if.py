@@ -22,7 +22,7 @@ from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.analysis.spent_delays import SpentDelays
 from callpath_modeler.analysis.uncertain import Band, Total
-from callpath_modeler.analysis.waiting import delays_at, predicted_runs
+from callpath_modeler.analysis.waiting import delays_at, parts_of, predicted_runs
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
@@ -111,40 +111,46 @@ def _has_processes(fitted: Fitted) -> bool:
     return is_sum and fitted.line.columns[fitted.metric.name].imbalance is not None
 
 
-def gains_at(fitted: Fitted, target: float, rows: IntArray) -> Band:
-    """Return what a run gains if a call path takes no time, [n]; NaN = not known.
+def gains_at(ranking: Ranking, rows: IntArray) -> Band:
+    """Return what a run gains at a finite target if a call path takes no time, [n].
 
-    Parameters
-    ----------
-    fitted : models of a time
-    target : value of the parameter, finite
-    rows : [n] call paths
+    NaN = not known.
     """
+    fitted = ranking.fitted
     found = np.full((3, len(rows)), np.nan)
-    line, name = fitted.line, fitted.metric.name
-    waits = fitted.waits[rows]
     if _has_processes(fitted):
-        of = np.flatnonzero(~waits & fitted.modelled[rows])
-        _, largest = line.means_and_maxima(name, rows[of])
-        band = predicted_runs(fitted, largest, np.array([target]))
-        found[:, of] = band.value[:, 0], band.low[:, 0], band.high[:, 0]
-        between = of[_between_messages(fitted, rows[of])]
-        found[:, between] = _in_pipelines(fitted, target, rows[between], found[:, between])
-        found[:, waits] = _beside_delays(fitted, target, rows[waits])
+        waits = fitted.waits[rows]
+        work = ~waits & fitted.modelled[rows]
+        found[:, work] = _without_work(fitted, ranking.target, rows[work])
+        found[:, waits] = _beside_delays(ranking, rows[waits])
     return Band(*found)
 
 
-def _beside_delays(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
-    """Return the times of operations beside the delays that they spend, with bands, [3, n]."""
-    spent, where = SpentDelays.of(fitted), np.array([target])
+def _without_work(fitted: Fitted, target: float, rows: IntArray) -> FloatArray:
+    """Return the gains of computations that take no time, with bands, [3, n]."""
+    _, largest = fitted.line.means_and_maxima(fitted.metric.name, rows)
+    band = predicted_runs(fitted, largest, np.array([target]))
+    found = np.array([band.value[:, 0], band.low[:, 0], band.high[:, 0]])
+    between = _between_messages(fitted, rows)
+    found[:, between] = _in_pipelines(fitted, target, rows[between], found[:, between])
+    return found
+
+
+def _beside_delays(ranking: Ranking, rows: IntArray) -> FloatArray:
+    """Return the parts of the times of operations beside delays, with bands, [3, n]."""
+    fitted, spent = ranking.fitted, SpentDelays.of(ranking.fitted)
     found = np.full((3, len(rows)), np.nan)
     known = np.flatnonzero(np.isin(rows, spent.rows))
+    if not len(known):
+        return found
     places = np.searchsorted(spent.rows, rows[known])
-    rest = spent.rest[places]
+    parts = parts_of(fitted, spent, places, np.array([ranking.target]))
     # The difference of two equal numbers is rounding.
-    rest = np.where(rest > _ROUNDING * spent.time[places], rest, 0.0)
-    band = predicted_runs(fitted, rest, where)
-    found[:, known] = band.value[:, 0], band.low[:, 0], band.high[:, 0]
+    beside = (spent.rest[places] > _ROUNDING * spent.time[places]).any(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(beside, np.nan_to_num(parts.rest / parts.time)[:, 0], 0.0)
+    times, _ = ranking.of_rows(rows[known])
+    found[:, known] = share * np.array([times.value, times.low, times.high])
     return np.asarray(np.maximum(found, 0.0))
 
 
@@ -312,12 +318,12 @@ def _shortened(
 ) -> tuple[Band, FloatArray]:
     """Return the gain [n] of computation by a factor, and what call paths save, [call paths]."""
     less = 1.0 - change.value
-    band = gains_at(fitted, target, rows)
-    ends = np.sort([less * band.low, less * band.high], axis=0)
+    value, low, high = _without_work(fitted, target, rows)
+    ends = np.sort([less * low, less * high], axis=0)
     late = _Late.of(fitted, target, rows)
     saved = late.waited_less(fitted, np.full(len(late.of_rows), less))
     saved[rows] += less * fitted.models.take(rows).values(np.array([target]))[:, 0]
-    return Band(less * band.value, ends[0], ends[1]), saved
+    return Band(less * value, ends[0], ends[1]), saved
 
 
 def _balanced(

@@ -359,7 +359,7 @@ class RankedRows(Nodes):
         # Most rankings are without gains.
         from callpath_modeler.analysis.what_if import gains_at
 
-        return gains_at(self.ranking.fitted, self.ranking.target, self.rows)
+        return gains_at(self.ranking, self.rows)
 
     def of_ranked(self, values: FloatArray) -> FloatArray:
         """Return the values of rows with a rank; NaN for others."""
