@@ -109,8 +109,8 @@ def of_steps(
 ) -> tuple[dict[str, float], str]:
     """Return the parameters of the steps of a run, and what is not used.
 
-    A program that accumulates gradients calls its optimizer after several batches. The profiler is
-    told of a step after each batch, or after each call of the optimizer. So a step has one batch,
+    A program that accumulates gradients calls its optimizer after several batches. It ends a step
+    of the profiler after each batch, or after each call of the optimizer. So a step has one batch,
     or all of them.
 
     Parameters
