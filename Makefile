@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test golden check lint types contracts texts docs man pictures wheel installs lock format bench cluster samples \
+.PHONY: help demo test golden check lint types contracts texts docs links man pictures wheel installs lock format bench cluster samples \
   fuzz fuzz-briefly fuzz-cost mutate-stores mutants sanitize compilers clean
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make golden  write the golden outputs of tests/golden again, and show which of them change"
 	@echo "make check   lint, types, import contracts, texts, documentation"
 	@echo "make docs    the documentation site: build/docs/index.html"
+	@echo "make links   follow the links of the site to other sites (needs a network)"
 	@echo "make man     write docs/man, the man pages, from the texts of --help"
 	@echo "make pictures  take the pictures of the documentation again (needs Chromium)"
 	@echo "make wheel   sdist, wheel and bill of materials in dist/"
@@ -58,6 +59,9 @@ texts: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-dev
 	$(BIN)/python docs/scripts/build_site.py
+
+links: docs
+	$(BIN)/sphinx-build -q -b linkcheck -c docs -d build/doctrees build/docs-source build/links
 
 man: $(VENV)/installed
 	$(BIN)/python docs/scripts/man_pages.py

@@ -338,6 +338,11 @@ class Cause:
         group, k = self._group()
         return float(group.probability[k].max())
 
+    @property
+    def number_of_hypotheses(self) -> int:
+        """Number of hypotheses that share the probability."""
+        return len(self._group()[0].hypotheses)
+
     def _group(self) -> tuple[Group, int]:
         for group in self.causes.groups:
             found = np.flatnonzero(group.places == self.place)

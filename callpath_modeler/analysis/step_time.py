@@ -13,7 +13,7 @@ around its own mean. So only the band of one step has both.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,8 @@ _BATCH = frozenset(
 """Names of parameters that are the batch of each replica of the model."""
 _GLOBAL_BATCH = frozenset({"gb", "gbs", "globalbatch", "global batch", "global_batch",
                            "global-batch"})  # fmt: skip
+_ACCUMULATION = "accumulation"
+"""Number of batches whose gradients a replica adds in each step."""
 _ROUNDING = 1e-9
 """Largest relative difference of equal numbers."""
 
@@ -50,7 +52,8 @@ class StepTime(Struct, frozen=True):
     row : call path of the steps
     steps : number of steps of each run
     value, low, high : mean step of a run in seconds, with the ends of the band; NaN = not known
-    batch : samples of each replica of the model in a step; NaN = not known
+    batch : samples of each replica of the model in a step, of all accumulated batches; NaN = not
+        known
     processes : number of processes at the target; NaN = not known
     of_replica : number of processes that share one replica
     scatter : relative standard deviation of the steps of one run; NaN = not known
@@ -122,10 +125,8 @@ def step_time(answer: Answer) -> StepTime | None:
     of_replica, batch = _of_replica(at), float("nan")
     unknown = {each.name.lower() for each in experiment.parameters} - at.keys()
     # These sizes depend on others, and are known in runs only.
-    if unknown.isdisjoint(SPLITS) and processes >= of_replica and _agree(experiment, at):
-        batch = _first(at, _BATCH)
-        if np.isnan(batch):
-            batch = _of_each_process(experiment, at) * of_replica
+    if unknown.isdisjoint(SPLITS) and processes >= of_replica:
+        batch = _batch(experiment, at)
     scatter, dof = step_scatter(experiment, answer.fitted.parameter)
     one = band_of_one_step((value, low, high), scatter, dof, answer.fitted.models.confidence)
     return StepTime(
@@ -186,36 +187,38 @@ def _of_replica(at: Mapping[str, float]) -> float:
     return float(np.prod([max(1.0, at.get(name, 1.0)) for name in SPLITS]))
 
 
-def _agree(experiment: Experiment, at: Mapping[str, float]) -> bool:
-    """Return whether all parameters of each run state the same batch of a replica.
+def _batch(experiment: Experiment, at: Mapping[str, float]) -> float:
+    """Return the samples of a replica in each step at the target; NaN = not known.
 
-    They differ with accumulated gradients, and where a parameter means something else. A step may
-    then be of either.
+    They are not known if the parameters of one run state different numbers, or if a global batch
+    grows with p in another way than p.
     """
+    batches, shares = _batches_of(at)
+    of_processes = []
     for run in experiment.runs:
         own = {**at, **{name.lower(): size for name, size in run.parameters.items()}}
-        share = _of_replica(own) / own.get("p", float("nan"))
-        stated = [own[name] for name in own.keys() & _BATCH]
-        stated += [own[name] * share for name in own.keys() & _GLOBAL_BATCH]
-        if stated and np.ptp(stated) > _ROUNDING * max(stated):
-            return False
-    return True
+        stated, of_each = _batches_of(own)
+        if _differ([*stated, *(share * _of_replica(own) for share in of_each)]):
+            return float("nan")
+        of_processes += of_each
+    varying = {each.name.lower() for each in experiment.parameters}
+    if not batches and "p" in varying and not varying.isdisjoint(_GLOBAL_BATCH):
+        # The models have one parameter, so the global batch at the target follows from the runs.
+        shares = [] if _differ(of_processes) else of_processes
+    known = [*batches, *(share * _of_replica(at) for share in shares)]
+    return known[0] if known else float("nan")
 
 
-def _of_each_process(experiment: Experiment, at: Mapping[str, float]) -> float:
-    """Return the global batch divided by p; NaN = not known, or it differs between runs."""
-    name = next((k.name for k in experiment.parameters if k.name.lower() in _GLOBAL_BATCH), None)
-    if name is None or not any(each.name == "p" for each in experiment.parameters):
-        return _first(at, _GLOBAL_BATCH) / at.get("p", float("nan"))
-    batch, processes = experiment.settings([name, "p"]).T
-    shares = batch / processes
-    is_one = np.ptp(shares) <= _ROUNDING * shares.max()
-    return float(shares[0]) if is_one else float("nan")
+def _batches_of(at: Mapping[str, float]) -> tuple[list[float], list[float]]:
+    """Return the stated batches of a replica, and the stated global batches over p."""
+    processes, parts = at.get("p", float("nan")), at.get(_ACCUMULATION, 1.0)
+    of_replica = [value * parts for name, value in at.items() if name in _BATCH]
+    return of_replica, [value / processes for name, value in at.items() if name in _GLOBAL_BATCH]
 
 
-def _first(at: Mapping[str, float], names: Collection[str]) -> float:
-    """Return the value of the first parameter with one of the names; NaN = no such parameter."""
-    return next((value for name, value in at.items() if name in names), float("nan"))
+def _differ(values: Sequence[float]) -> bool:
+    """Return whether numbers differ by more than rounding."""
+    return bool(values) and bool(np.ptp(values) > _ROUNDING * max(values))
 
 
 def _number(text: str) -> float:

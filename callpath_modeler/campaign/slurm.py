@@ -17,19 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from callpath_modeler.campaign.launch import (
-    HEAD,
-    JOB,
-    MESSAGES,
-    OUTPUT,
-    RunRecord,
-    SeriesFolder,
-    after_run,
-    last_line,
-    status_text,
-    told_environment,
-    write_wall_time,
-)
+from callpath_modeler.campaign import launch
 from callpath_modeler.campaign.plan import Plan, PlannedRun, filled
 from callpath_modeler.campaign.profilers import DIRECTORY_VARIABLE, profiler
 from callpath_modeler.errors import DataError, reason_of
@@ -52,7 +40,7 @@ _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([KMGT]?)")
 _NUMBER_OF_TASKS = re.compile(r"(-n|-N|--ntasks|--nodes)(=|\d|$)")
 
 
-def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> str:
+def script(series: launch.SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> str:
     """Return the job script of a run.
 
     Parameters
@@ -68,13 +56,16 @@ def script(series: SeriesFolder, plan: Plan, run: PlannedRun, limit: float) -> s
     if limit:
         lines.append(f"#SBATCH --time={max(1, math.ceil(limit / 60))}")
     lines += [f"#SBATCH {option}" for option in options]
-    paths = {name: shlex.quote(str(folder / name)) for name in (OUTPUT, MESSAGES, _STATUS, "nodes")}
+    paths = {
+        name: shlex.quote(str(folder / name))
+        for name in (launch.OUTPUT, launch.MESSAGES, _STATUS, "nodes")
+    }
     lines += [
         "# shellcheck disable=SC2016 # the words of the command are literal",
         "# A requeued job begins again. Only the first part of a long output is kept.",
         f"rm -f -- {paths[_STATUS]}",
-        f"exec > >(head -c {HEAD} > {paths[OUTPUT]}; exec cat > /dev/null)",
-        f"exec 2> >(head -c {HEAD} > {paths[MESSAGES]}; exec cat > /dev/null)",
+        f"exec > >(head -c {launch.HEAD} > {paths[launch.OUTPUT]}; exec cat > /dev/null)",
+        f"exec 2> >(head -c {launch.HEAD} > {paths[launch.MESSAGES]}; exec cat > /dev/null)",
         f"cd -- {shlex.quote(plan.folder)} || exit 1",
     ]
     lines.append(f"unset {DIRECTORY_VARIABLE}")
@@ -107,7 +98,7 @@ class SlurmRunner:
 
     def __init__(
         self,
-        series: SeriesFolder,
+        series: launch.SeriesFolder,
         plan: Plan,
         seconds: float,
         wait: Callable[[float], None] = time.sleep,
@@ -117,7 +108,7 @@ class SlurmRunner:
         self._seconds = seconds
         self._wait = wait
 
-    def results(self, runs: Sequence[PlannedRun], limit: float = 0.0) -> Iterator[RunRecord]:
+    def results(self, runs: Sequence[PlannedRun], limit: float = 0.0) -> Iterator[launch.RunRecord]:
         """Submit runs that have no job yet, and yield the records of all as they end.
 
         Parameters
@@ -153,7 +144,9 @@ class SlurmRunner:
 
     def _job(self, run: PlannedRun) -> str:
         try:
-            with (self._series.running(run) / JOB).open(encoding="ascii", errors="replace") as file:
+            with (self._series.running(run) / launch.JOB).open(
+                encoding="ascii", errors="replace"
+            ) as file:
                 job = file.read(100).strip()
         except OSError:
             return ""
@@ -172,11 +165,11 @@ class SlurmRunner:
                 f"{run.name}: sbatch stated no number of the job: {printable(answer[:100])}",
                 hint="try sbatch --parsable with the script of cpmodel run --dry-run",
             )
-        (folder / f"{JOB}.new").write_text(job + "\n", "ascii")
-        (folder / f"{JOB}.new").rename(folder / JOB)
+        (folder / f"{launch.JOB}.new").write_text(job + "\n", "ascii")
+        (folder / f"{launch.JOB}.new").rename(folder / launch.JOB)
         return job
 
-    def _collected(self, run: PlannedRun, job: str, state: str) -> RunRecord:
+    def _collected(self, run: PlannedRun, job: str, state: str) -> launch.RunRecord:
         """Keep a run whose job has ended, and return its record."""
         plan, folder, tool = self._plan, self._series.running(run), profiler(self._plan.profiler)
         status, began, seconds = _measured(folder / _STATUS)
@@ -185,22 +178,22 @@ class SlurmRunner:
         elif status is None:
             failure = f"job {job} wrote no exit status"
         elif status:
-            failure = f"{status_text(status)}{last_line(folder)}"
+            failure = f"{launch.status_text(status)}{launch.last_line(folder)}"
         else:
-            failure = after_run(tool, folder, plan.folder)
+            failure = launch.after_run(tool, folder, plan.folder)
         elapsed, memory = _accounted(job)
         if status is None:
             seconds = elapsed
         elif not failure and plan.profiler == "time":
-            write_wall_time(folder, plan.program, seconds, memory)
+            launch.write_wall_time(folder, plan.program, seconds, memory)
         host = ""
         with suppress(OSError):
             host = printable((folder / "nodes").read_text("utf-8", "replace")[:1000].strip())
-        record = RunRecord(
+        record = launch.RunRecord(
             run.name, dict(run.parameters), run.repetition,
             plan.full_words(run, folder), plan.folder,
             host, began, seconds, -1 if status is None else status, failure, memory, job=job,
-            environment=told_environment(os.environ),
+            environment=launch.told_environment(os.environ),
         )  # fmt: skip
         for name in ("nodes", _STATUS):
             (folder / name).unlink(missing_ok=True)

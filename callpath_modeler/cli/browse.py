@@ -17,12 +17,20 @@ from callpath_modeler.cli.expectation_option import (
     expected_costs_of,
     with_expectation,
 )
-from callpath_modeler.cli.option_groups import OUTPUT, WholeNumber, option, output_option, was_asked
+from callpath_modeler.cli.option_groups import (
+    OUTPUT,
+    WholeNumber,
+    option,
+    output_option,
+    parameter_of,
+    was_asked,
+)
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
 from callpath_modeler.cli.table_options import TABLE, OutputRequest
 from callpath_modeler.cli.view_options import (
     COMPARE,
     chosen_order,
+    fields_of_views,
     invocation_of,
     sort_options,
     view_options,
@@ -54,8 +62,15 @@ _SAID_ANEW = (
 )
 """Options that the request of a view contains, or that only the browser has."""
 
-_OF_THE_SCREEN = ("--source-path",)
-"""Options that printed views do not have."""
+_SOURCE_PATH = option(
+    "--source-path OLD=NEW",
+    "Directory of source files whose names in profiles begin with OLD.",
+    "source_paths",
+    multiple=True,
+    group=OUTPUT,
+    example='["/build/app=/home/me/app"]',
+)
+"""The option that only the terminal has, and no printed view."""
 
 _EXPECTATIONS = "expectations.toml"
 """Name of the expectation file in the documentation."""
@@ -376,14 +391,7 @@ def _view_options(request: ViewRequest) -> Sequence[str]:
 @EXPECT_COSTS
 @target_options
 @study_options
-@option(
-    "--source-path OLD=NEW",
-    "Directory of source files whose names in profiles begin with OLD.",
-    "source_paths",
-    multiple=True,
-    group=OUTPUT,
-    example='["/build/app=/home/me/app"]',
-)
+@_SOURCE_PATH
 @click.pass_obj
 def command(
     console: Console,
@@ -453,21 +461,15 @@ def command(
     console.findings(findings)
 
 
-_OF_VIEWS = (
-    *("view", "by", "group", "depth", "min_share", "zoom", "keep", "opened", "closed", "most"),
-    *("sort", "reverse", "source_paths"),
-)
-"""Parameters of views on the terminal."""
-
-
 def _serve(
     console: Console, ctx: click.Context, study: Study, question: Question, other: str, port: int
 ) -> None:
     """Serve the page of `cpmodel report`, or that of `cpmodel diff` for two experiments."""
     from callpath_modeler.cli.web import serve
 
+    of_terminal = {*fields_of_views(), parameter_of(_SOURCE_PATH).name}
     for each in ctx.command.params:
-        if each.name in _OF_VIEWS and was_asked(ctx, each.name):
+        if each.name in of_terminal and was_asked(ctx, each.name):
             raise UsageError(f"{each.opts[-1]} is for the terminal", hint="omit --web")
     if other:
         from callpath_modeler.cli.report import pair_provenance
@@ -489,5 +491,6 @@ def _refuse_pipes(console: Console, ctx: click.Context) -> None:
     """Raise `UsageError` if there is no terminal."""
     if console.is_interactive:
         return
-    twin = invocation_of(ctx, without=_OF_THE_SCREEN, in_full=True, every=True).line("views")
+    unknown = parameter_of(_SOURCE_PATH).opts
+    twin = invocation_of(ctx, without=unknown, in_full=True, every=True).line("views")
     raise UsageError("browse needs a terminal", hint=f"{twin} prints the same view")

@@ -411,12 +411,7 @@ class HistoryRequest(Struct, frozen=True):
         console.note(f"{store}: {counted(len(record.callpaths), 'prediction')}: {said}")
 
     def _of(self, ranking: Ranking, store: Path) -> BandCorrection:
-        from callpath_modeler.history.predictions import (
-            outcomes,
-            predictions,
-            recalibrated,
-            scored,
-        )
+        from callpath_modeler.history.predictions import outcomes, predictions, recalibrated, scored
         from callpath_modeler.report.scores import calibration_sentence
 
         if ranking.repetitions or math.isinf(ranking.target):

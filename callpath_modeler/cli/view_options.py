@@ -17,6 +17,7 @@ from callpath_modeler.cli.option_groups import (
     call_option,
     option,
     option_group,
+    parameter_of,
     was_asked,
 )
 from callpath_modeler.cli.options import (
@@ -113,6 +114,11 @@ def view_options(command: F) -> F:
 def sort_options(command: F) -> F:
     """Add ``sort`` and ``reverse``: the order of siblings in a view."""
     return add_options(command, _SORT)
+
+
+def fields_of_views() -> frozenset[str]:
+    """Return the names of the parameters that `view_options` and `sort_options` declare."""
+    return frozenset(str(parameter_of(each).name) for each in (*_VIEW, *_SORT))
 
 
 def chosen_order(ctx: click.Context, *, is_pair: bool) -> Sort | None:

@@ -12,11 +12,7 @@ from callpath_modeler.cli.configured_command import Configured
 from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.expectation_option import EXPECT_COSTS, with_expectation
 from callpath_modeler.cli.options import EXPERIMENT, study_options, target_options
-from callpath_modeler.cli.table_options import (
-    OutputRequest,
-    answer_writer,
-    table_options,
-)
+from callpath_modeler.cli.table_options import OutputRequest, answer_writer, table_options
 from callpath_modeler.cli.view_options import (
     COMPARE,
     chosen_order,

@@ -34,16 +34,7 @@ from callpath_modeler.analysis.verification import (
 )
 from callpath_modeler.arrays import BoolArray, FloatArray, Int8Array
 from callpath_modeler.errors import CONFIDENCE, UsageError
-from callpath_modeler.history.history_store import (
-    LARGEST_VALUE,
-    MOST_CALL_PATHS,
-    MOST_ENTRIES,
-    HistoryRow,
-    add_entry,
-    check_texts,
-    metric_with_formula,
-    read_entries,
-)
+from callpath_modeler.history import history_store
 
 PREDICTIONS, OUTCOMES = "prediction", "outcome"
 """Names of the tables."""
@@ -52,8 +43,8 @@ MOST_NOISE = 1000.0
 """Largest relative noise of one run that is kept."""
 
 _MOST_RUNS = 100_000
-_ROWS = msgspec.Meta(max_length=MOST_CALL_PATHS)
-_FEW = msgspec.Meta(max_length=MOST_ENTRIES)
+_ROWS = msgspec.Meta(max_length=history_store.MOST_CALL_PATHS)
+_FEW = msgspec.Meta(max_length=history_store.MOST_ENTRIES)
 _MARKS = range(-1, 5)
 
 
@@ -92,7 +83,7 @@ class ScaleSeries:
     def series(self) -> tuple[object, ...]:
         """Properties in which a prediction and its outcome agree."""
         held = tuple(sorted(self.held.items()))
-        metric = metric_with_formula(self.metric, self.environment)
+        metric = history_store.metric_with_formula(self.metric, self.environment)
         return metric, self.unit, self.parameter, self.reduction, held, self.scale
 
     def agrees(self, labels: Mapping[str, str]) -> bool:
@@ -168,7 +159,9 @@ def remember(path: Path, record: PredictionRecord | OutcomeRecord) -> bool:
     _check(record)
     table = PREDICTIONS if isinstance(record, PredictionRecord) else OUTCOMES
     content = msgspec.msgpack.encode(record)
-    return add_entry(path, table, HistoryRow(_digest(record), record.commit, record.time, content))
+    return history_store.add_entry(
+        path, table, history_store.HistoryRow(_digest(record), record.commit, record.time, content)
+    )
 
 
 def predictions(path: Path) -> tuple[PredictionRecord, ...]:
@@ -179,15 +172,15 @@ def predictions(path: Path) -> tuple[PredictionRecord, ...]:
     InputError
         If the file is no history, is damaged, or is larger than any history should be.
     """
-    return read_entries(path, PREDICTIONS, lambda row: _of(row, PredictionRecord))
+    return history_store.read_entries(path, PREDICTIONS, lambda row: _of(row, PredictionRecord))
 
 
 def outcomes(path: Path) -> tuple[OutcomeRecord, ...]:
     """Return the outcomes of a history in the order of time, as `predictions` does."""
-    return read_entries(path, OUTCOMES, lambda row: _of(row, OutcomeRecord))
+    return history_store.read_entries(path, OUTCOMES, lambda row: _of(row, OutcomeRecord))
 
 
-def _of(row: HistoryRow, kind: type[_Stored]) -> _Stored:
+def _of(row: history_store.HistoryRow, kind: type[_Stored]) -> _Stored:
     """Return the record of a row; raise `ValueError` if it is not valid."""
     record = msgspec.msgpack.decode(row.content, type=kind)
     if (record.commit, record.time) != (row.commit, row.time):
@@ -209,11 +202,15 @@ def _digest(record: ScaleSeries) -> bytes:
 def _check(record: ScaleSeries) -> None:
     """Raise `ValueError` if the parts of a record do not fit together."""
     pairs = (*record.labels.items(), *record.environment.items())
-    check_texts([record.metric, record.unit, record.parameter, record.reduction, record.commit])
-    check_texts([*record.callpaths, *record.held, *(text for pair in pairs for text in pair)])
-    check_texts(record.runs)
+    history_store.check_texts(
+        [record.metric, record.unit, record.parameter, record.reduction, record.commit]
+    )
+    history_store.check_texts(
+        [*record.callpaths, *record.held, *(text for pair in pairs for text in pair)]
+    )
+    history_store.check_texts(record.runs)
     rows = len(record.callpaths)
-    if not 0 < rows <= MOST_CALL_PATHS or rows != len({*record.callpaths}):
+    if not 0 < rows <= history_store.MOST_CALL_PATHS or rows != len({*record.callpaths}):
         raise ValueError(f"{rows} call paths")
     if not 0 < len(record.runs) <= _MOST_RUNS:
         raise ValueError(f"{len(record.runs)} runs")
@@ -229,7 +226,7 @@ def _check(record: ScaleSeries) -> None:
 
 
 def _check_prediction(record: PredictionRecord, rows: int) -> None:
-    check_texts([*record.models, record.method])
+    history_store.check_texts([*record.models, record.method])
     if {len(record.bands), len(record.trust), len(record.models)} != {rows}:
         raise ValueError(f"predictions of {len(record.bands)} of {rows} call paths")
     if len(record.noise) not in {0, rows}:
@@ -250,7 +247,7 @@ def _check_prediction(record: PredictionRecord, rows: int) -> None:
 
 
 def _check_values(values: Iterable[float]) -> None:
-    if any(abs(value) > LARGEST_VALUE for value in values):  # NaN is not
+    if any(abs(value) > history_store.LARGEST_VALUE for value in values):  # NaN is not
         raise ValueError("a value is larger than any measured one")
 
 

@@ -16,21 +16,7 @@ from msgspec import Struct
 from callpath_modeler.arrays import FloatArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.printable import shortened
-from callpath_modeler.support.expression import (
-    ComparisonError,
-    ExtremeNode,
-    NameNode,
-    Node,
-    NumberNode,
-    ProductNode,
-    SumNode,
-    Units,
-    evaluate,
-    leaves,
-    parse_formula,
-    parts_of,
-    units_of,
-)
+from callpath_modeler.support import expression
 
 OPTION = "--define"
 """Name of the option in messages."""
@@ -58,7 +44,7 @@ class Definition(Struct, frozen=True):
 
     name: str
     formula: str
-    node: Node
+    node: expression.Node
 
     @property
     def text(self) -> str:
@@ -69,7 +55,11 @@ class Definition(Struct, frozen=True):
     @property
     def operands(self) -> tuple[str, ...]:
         """Names of metrics in the formula, each once."""
-        names = (leaf.text for leaf in leaves(self.node) if isinstance(leaf, NameNode))
+        names = (
+            leaf.text
+            for leaf in expression.leaves(self.node)
+            if isinstance(leaf, expression.NameNode)
+        )
         return tuple(dict.fromkeys(names))
 
 
@@ -113,8 +103,8 @@ def _definition(text: str) -> Definition:
     name = next(group for group in found.groups() if group is not None)
     formula = found[5].strip()
     try:
-        made = Definition(name, formula, parse_formula(formula))
-    except ComparisonError as cause:
+        made = Definition(name, formula, expression.parse_formula(formula))
+    except expression.ComparisonError as cause:
         hint = "operators: + - * / ( ) min max; quote a name with other signs: `PAPI::L2`"
         raise UsageError(f"{OPTION} {name}: {cause}", hint=hint) from None
     if _size(made.node) > _LARGEST:
@@ -127,13 +117,13 @@ def _definition(text: str) -> Definition:
     return made
 
 
-def _size(node: Node) -> int:
+def _size(node: expression.Node) -> int:
     """Return the number of names and numbers in a formula."""
     count, waiting = 0, [node]
     while waiting:
         first = waiting.pop()
-        if isinstance(first, SumNode | ProductNode | ExtremeNode):
-            waiting += parts_of(first)
+        if isinstance(first, expression.SumNode | expression.ProductNode | expression.ExtremeNode):
+            waiting += expression.parts_of(first)
         else:
             count += 1
     return count
@@ -185,18 +175,18 @@ class Formula(Struct, frozen=True):
         values: dict[str, FloatArray] = dict(zip(self.parts, sums, strict=True))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for step in self.steps:
-                made = evaluate(step.node, lambda leaf: values[_name(leaf)])
+                made = expression.evaluate(step.node, lambda leaf: values[_name(leaf)])
                 values[step.name] = np.broadcast_to(made, sums[0].shape)
         found_values = values[self.steps[-1].name]
         return np.where(np.isfinite(found_values), found_values, np.nan)
 
 
 def _name(leaf: object) -> str:
-    assert isinstance(leaf, NameNode), "a formula has no call paths"
+    assert isinstance(leaf, expression.NameNode), "a formula has no call paths"
     return leaf.text
 
 
-def degree(node: Node, is_additive: Callable[[str], bool]) -> int | None:
+def degree(node: expression.Node, is_additive: Callable[[str], bool]) -> int | None:
     """Return 1 if a formula is linear without a constant term, 0 if constant, None otherwise.
 
     Parameters
@@ -204,14 +194,14 @@ def degree(node: Node, is_additive: Callable[[str], bool]) -> int | None:
     node : the formula
     is_additive : whether the values of a metric add up
     """
-    if isinstance(node, NumberNode):
+    if isinstance(node, expression.NumberNode):
         return 0
-    if not isinstance(node, SumNode | ProductNode | ExtremeNode):
+    if not isinstance(node, expression.SumNode | expression.ProductNode | expression.ExtremeNode):
         return 1 if is_additive(_name(node)) else None
-    found = [degree(part, is_additive) for part in parts_of(node)]
-    if isinstance(node, SumNode | ExtremeNode):
+    found = [degree(part, is_additive) for part in expression.parts_of(node)]
+    if isinstance(node, expression.SumNode | expression.ExtremeNode):
         same = found[0] if found == found[:1] * len(found) else None
-        return same if isinstance(node, SumNode) or same == 0 else None
+        return same if isinstance(node, expression.SumNode) or same == 0 else None
     over = [of for of, divides in zip(found, node.divides, strict=True) if divides]
     above = [of for of, divides in zip(found, node.divides, strict=True) if not divides]
     known = [of for of in above if of is not None]
@@ -220,7 +210,7 @@ def degree(node: Node, is_additive: Callable[[str], bool]) -> int | None:
     return sum(known)
 
 
-def unit_name(units: Units | None) -> str:
+def unit_name(units: expression.Units | None) -> str:
     """Return the name of a unit for values with prefixes; "" = none.
 
     >>> unit_name((("B", 1), ("s", -1))), unit_name((("s", -2),)), unit_name(())
@@ -233,20 +223,22 @@ def unit_name(units: Units | None) -> str:
     return "/".join([" ".join(above), *below]) or "1"
 
 
-def combined_units(node: Node, known: Mapping[str, Units | None]) -> Units | None:
+def combined_units(
+    node: expression.Node, known: Mapping[str, expression.Units | None]
+) -> expression.Units | None:
     """Return the unit of a formula from the units of its operands; None = it has none.
 
     A sum of different units has no unit, and a unit of a high power says nothing.
     """
 
-    def of_operand(leaf: object) -> Units:
+    def of_operand(leaf: object) -> expression.Units:
         unit = known[_name(leaf)]
         if unit is None:
-            raise ComparisonError("", 0, "an operand has no unit")
+            raise expression.ComparisonError("", 0, "an operand has no unit")
         return unit
 
     try:
-        found = units_of("", node, of_operand)
-    except ComparisonError:
+        found = expression.units_of("", node, of_operand)
+    except expression.ComparisonError:
         return None
     return found if all(abs(power) <= _LARGEST_POWER for _, power in found) else None

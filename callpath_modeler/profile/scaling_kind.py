@@ -13,13 +13,7 @@ from msgspec import Struct
 
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.diagnostics import Finding
-from callpath_modeler.profile.balance import (
-    FALLS,
-    Purpose,
-    WorkShares,
-    purposes,
-    work_shares,
-)
+from callpath_modeler.profile.balance import FALLS, Purpose, WorkShares, purposes, work_shares
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment, Scaling
 from callpath_modeler.profile.groups import MetricValues

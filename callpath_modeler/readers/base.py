@@ -327,12 +327,15 @@ class RunSource(Struct, frozen=True):
     repetition : number of the repetition, as the file states it; None = the file does not state it
     cases : keys of the metadata that tell programs, inputs or machines apart; runs that differ in
         one of them are never repetitions of each other
+    defaults : values of parameters that the file does not state, by name, such as one process in
+        each group; they hold if another run states the parameter
     """
 
     source: ProfileSource
     parameters: Mapping[str, float] = msgspec.field(default_factory=dict)
     repetition: int | None = None
     cases: tuple[str, ...] = ()
+    defaults: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
 class Reader(Protocol):

@@ -11,7 +11,7 @@ from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import UsageError, nearest_or_all
 from callpath_modeler.printable import shell_word
 from callpath_modeler.profile.runs import RunNumber
-from callpath_modeler.profile.schema import SPLITS, Extent
+from callpath_modeler.profile.schema import Extent
 from callpath_modeler.readers.discover import RunFile
 from callpath_modeler.readers.inference import Decision, Role, infer, named_number, refuse_undecided
 from callpath_modeler.readers.tokens import NameWord, NumberColumn, columns_of, word_of
@@ -41,6 +41,8 @@ class _ProfileRun(Protocol):
     def extent(self) -> Extent: ...
     @property
     def stated(self) -> Mapping[str, float]: ...
+    @property
+    def defaults(self) -> Mapping[str, float]: ...
     @property
     def metadata(self) -> Mapping[str, str]: ...
 
@@ -209,8 +211,8 @@ def _origins_of_profiles(
 
 def _is_constant_in_part(runs: Sequence[_ProfileRun], name: str) -> bool:
     """Return whether some runs state one value, and others none, as for numbers in names."""
-    values = {run.stated.get(name) for run in runs}
-    return None in values and len(values) == 2 and name not in SPLITS
+    values = {run.stated.get(name, run.defaults.get(name)) for run in runs}
+    return None in values and len(values) == 2
 
 
 def _is_named_as_well(
@@ -349,10 +351,9 @@ def _settled(
                 message = f"{name} = {told:g} in the name, {measured:g} in the profile"
                 findings.append(Finding("CPM102", run.name, f"{message}: the {counts} is used"))
             value = told if measured is None or (is_manifest and not several) else measured
-            if value is None and name in SPLITS and origin == "profile":
-                # Traces state no groups of one process.
-                value = 1.0
-                message = f"{name} is not in this profile: 1 is used"
+            if value is None and name in run.defaults and origin == "profile":
+                value = run.defaults[name]
+                message = f"{name} is not in this profile: {value:g} is used"
                 findings.append(Finding("CPM102", run.name, message))
             if value is None:
                 where = "name" if origin == "name" else "profile or the name"

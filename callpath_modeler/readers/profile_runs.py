@@ -82,6 +82,7 @@ class ReadRun(Struct, frozen=True):
     balance : parts of the run time; None = not requested, or not known
     lines : costs of lines, by metric name; empty = not requested, or not known
     cases : keys of the metadata that tell programs, inputs or machines apart
+    defaults : values of parameters that the profile does not state
     """
 
     name: str
@@ -98,6 +99,7 @@ class ReadRun(Struct, frozen=True):
     balance: Balance | None = None
     lines: RunLines = msgspec.field(default_factory=dict)
     cases: tuple[str, ...] = ()
+    defaults: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
 class ReadRequest(Struct, frozen=True):
@@ -308,8 +310,7 @@ def read_run(
     return ReadRun(
         name,
         file,
-        # Names of parameters come from tables and may contain control characters.
-        {printable(name): value for name, value in run.parameters.items()},
+        _printable_names(run.parameters),
         reader,
         source.call_tree if request.call_sites else without_call_sites(source.call_tree),
         source.extent,
@@ -321,7 +322,13 @@ def read_run(
         parts,
         of_lines,
         run.cases,
+        _printable_names(run.defaults),
     )
+
+
+def _printable_names(parameters: Mapping[str, float]) -> dict[str, float]:
+    """Return parameters whose names, which may come from tables, have no control characters."""
+    return {printable(name): value for name, value in parameters.items()}
 
 
 def _sums_of_one_thread(

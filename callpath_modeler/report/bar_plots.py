@@ -14,24 +14,12 @@ from callpath_modeler.analysis.excess_work import NOTICEABLE
 from callpath_modeler.analysis.uncertain import marks_text
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.errors import DataError, UsageError
+from callpath_modeler.report import model_plot
 from callpath_modeler.report.columns import band_title
 from callpath_modeler.report.curve import value_ticks
 from callpath_modeler.report.efficiency_text import EfficiencyView, label_of
 from callpath_modeler.report.excess_text import ExcessView
 from callpath_modeler.report.headline import at_text
-from callpath_modeler.report.model_plot import (
-    BLACK,
-    BLUE,
-    GREY,
-    SKY,
-    SMALL,
-    TEXT,
-    VERMILLION,
-    WIDTH,
-    brief,
-    label,
-    set_ticks,
-)
 from callpath_modeler.report.outlined_view import line_name
 from callpath_modeler.report.ranking_text import distinct_names, remainder
 from callpath_modeler.studies.isoefficiency import Isoefficiency
@@ -44,20 +32,20 @@ if TYPE_CHECKING:
 HEIGHT = 2.9
 """Inches of the figure."""
 _LOOKS = {
-    PopFactor.GLOBAL: (BLACK, "s", "-"),
-    PopFactor.PARALLEL: (BLUE, "o", "-"),
-    PopFactor.PROCESSES: (BLUE, "v", "--"),
+    PopFactor.GLOBAL: (model_plot.BLACK, "s", "-"),
+    PopFactor.PARALLEL: (model_plot.BLUE, "o", "-"),
+    PopFactor.PROCESSES: (model_plot.BLUE, "v", "--"),
     PopFactor.BALANCE: ("#E69F00", "^", "-"),
-    PopFactor.COMMUNICATION: (VERMILLION, "D", "-"),
+    PopFactor.COMMUNICATION: (model_plot.VERMILLION, "D", "-"),
     PopFactor.THREADS: ("#CC79A7", "v", "--"),
     PopFactor.SERIAL: ("#CC79A7", "<", ":"),
     PopFactor.REGIONS: ("#CC79A7", ">", ":"),
     PopFactor.SCALABILITY: ("#009E73", "P", "-"),
-    PopFactor.INSTRUCTIONS: (GREY, "1", ":"),
-    PopFactor.IPC: (GREY, "2", ":"),
-    PopFactor.FREQUENCY: (GREY, "3", ":"),
-    PopFactor.UTILISATION: (GREY, "s", "-."),
-    PopFactor.OVERLAP: (GREY, "o", "-."),
+    PopFactor.INSTRUCTIONS: (model_plot.GREY, "1", ":"),
+    PopFactor.IPC: (model_plot.GREY, "2", ":"),
+    PopFactor.FREQUENCY: (model_plot.GREY, "3", ":"),
+    PopFactor.UTILISATION: (model_plot.GREY, "s", "-."),
+    PopFactor.OVERLAP: (model_plot.GREY, "o", "-."),
 }
 """Colour, marker and line of each factor; colours come from Okabe and Ito."""
 _ROOM = 1.02
@@ -83,15 +71,17 @@ def draw_efficiency(axes: Axes, shown: EfficiencyView) -> None:
     ends: list[float] = scales.tolist()
     # Labels of the ends do not give way.
     ends = [*ends[-1:], *ends[:-1]]
-    set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
+    model_plot.set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
     top = max(1.0, axes.get_ylim()[1])
     axes.set_ylim(0.0, top * _ROOM)
     axes.yaxis.set_major_formatter(lambda share, _: percent(share))
-    axes.set_xlabel(label(found.line.parameter), loc="right")
+    axes.set_xlabel(model_plot.label(found.line.parameter), loc="right")
     if not measured.all():
-        axes.axvline(float(scales[measured][-1]), color=GREY, linewidth=0.5, linestyle=":")
+        axes.axvline(
+            float(scales[measured][-1]), color=model_plot.GREY, linewidth=0.5, linestyle=":"
+        )
     title = f"{found.experiment.name}: efficiency"
-    axes.set_title(brief([title], WIDTH - 0.5), loc="left")
+    axes.set_title(model_plot.brief([title], model_plot.WIDTH - 0.5), loc="left")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0.0)
 
 
@@ -116,24 +106,26 @@ def draw_sizes(axes: Axes, found: Isoefficiency) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     name = f"{100 * found.efficiency:.6g} % efficiency"
-    axes.plot(scales, sizes, color=BLUE, marker="o", markersize=3.2, linewidth=0.9, label=name)
+    axes.plot(
+        scales, sizes, color=model_plot.BLUE, marker="o", markersize=3.2, linewidth=0.9, label=name
+    )
     finite = np.isfinite(high)
     axes.fill_between(
-        scales[finite], low[finite], high[finite], color=SKY, linewidth=0,
+        scales[finite], low[finite], high[finite], color=model_plot.SKY, linewidth=0,
         label=f"{percent(found.fitted.models.confidence)} band", zorder=1,
     )  # fmt: skip
     largest = found.fitted.measured_range
-    axes.axvline(largest(found.parameter)[1], color=GREY, linewidth=0.5, linestyle=":")
-    axes.axhline(largest(found.size)[1], color=GREY, linewidth=0.5, linestyle=":")
+    axes.axvline(largest(found.parameter)[1], color=model_plot.GREY, linewidth=0.5, linestyle=":")
+    axes.axhline(largest(found.size)[1], color=model_plot.GREY, linewidth=0.5, linestyle=":")
     ends: list[float] = scales.tolist()
     ends = [*ends[-1:], *ends[:-1]]
-    set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
+    model_plot.set_ticks(axes, "x", ends, [parameter_value(scale) for scale in ends], _LENGTH)
     ticks = value_ticks(*axes.get_ylim())
-    set_ticks(axes, "y", ticks, [quantity(tick, "1") for tick in ticks], _LENGTH / 2)
-    axes.set_xlabel(label(found.parameter), loc="right")
-    axes.set_ylabel(label(found.size))
+    model_plot.set_ticks(axes, "y", ticks, [quantity(tick, "1") for tick in ticks], _LENGTH / 2)
+    axes.set_xlabel(model_plot.label(found.parameter), loc="right")
+    axes.set_ylabel(model_plot.label(found.size))
     title = f"{found.fitted.experiment.name}: size that keeps the efficiency"
-    axes.set_title(brief([title], WIDTH - 0.5), loc="left")
+    axes.set_title(model_plot.brief([title], model_plot.WIDTH - 0.5), loc="left")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, borderaxespad=0.0)
 
 
@@ -145,7 +137,7 @@ _INDENT, _DEEPEST = 2, 14
 """Characters of an indent, and the largest total indent."""
 _SPACE = 0.031
 """Width of a space in inches."""
-_OWN, _WHOLE, _LESS = VERMILLION, "#f6d3b8", BLUE
+_OWN, _WHOLE, _LESS = model_plot.VERMILLION, "#f6d3b8", model_plot.BLUE
 """Colours of an exclusive loss, an inclusive loss, and a gain."""
 
 
@@ -178,7 +170,7 @@ class ExcessPlot:
             indent = " " * min(line.depth * _INDENT, _DEEPEST)
             name = "~" * doubt + line_name(shown.outline, line, full=False)
             room = _NAMES - 0.1 - len(indent) * _SPACE
-            names.append(indent + brief([name], room))
+            names.append(indent + model_plot.brief([name], room))
         return cls(shown, names, np.asarray(whole), np.asarray(own))
 
     @property
@@ -195,9 +187,9 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     losses = plot.shown.losses
     whole, own = np.nan_to_num(plot.whole), np.nan_to_num(plot.own)
     places = np.arange(len(plot.names), dtype=float)
-    edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": BLACK, "zorder": 2}
+    edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": model_plot.BLACK, "zorder": 2}
     for values, height, colours, name in (
-        (whole, 0.76, (_WHOLE, SKY), "inclusive"),
+        (whole, 0.76, (_WHOLE, model_plot.SKY), "inclusive"),
         (own, 0.36, (_OWN, _LESS), "exclusive"),
     ):
         for is_loss, colour in ((True, colours[0]), (False, colours[1])):
@@ -210,25 +202,28 @@ def draw_excess(axes: Axes, plot: ExcessPlot) -> None:
     room = 0.24 * (high - low)
     axes.set_xlim(low - (room if low <= -NOTICEABLE else 0), high + room)
     axes.set_ylim(len(places) - 0.5, -0.5)
-    axes.axvline(0.0, color=BLACK, linewidth=0.5, zorder=3)
+    axes.axvline(0.0, color=model_plot.BLACK, linewidth=0.5, zorder=3)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_yticks(places, plot.names, fontsize=TEXT, ha="left")
+    axes.set_yticks(places, plot.names, fontsize=model_plot.TEXT, ha="left")
     axes.tick_params(axis="y", pad=_NAMES * 72)
     for place, value, mine in zip(places.tolist(), plot.whole.tolist(), own.tolist(), strict=True):
         ends = (min(value, mine, 0.0), max(value, mine, 0.0))
         end, side = (ends[0], "right") if value <= -NOTICEABLE else (ends[1], "left")
         text = f" {percent(value)} " if np.isfinite(value) else ""
-        axes.text(end, place, text, va="center", ha=side, fontsize=SMALL)
+        axes.text(end, place, text, va="center", ha=side, fontsize=model_plot.SMALL)
     axes.xaxis.set_major_formatter(lambda share, _: percent(share))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     (p, q), name = losses.pairs[-1], losses.parameter
     scales = f"{name} = {parameter_value(p)} to {parameter_value(q)}"
     held = f" (at {setting_text(losses.line.held)})" if losses.line.held else ""
-    axes.set_xlabel(label(f"excess work, share of the {losses.metric.name}"), loc="right")
+    axes.set_xlabel(
+        model_plot.label(f"excess work, share of the {losses.metric.name}"), loc="right"
+    )
     total = percent(float(losses.total[-1]))
     title = f"{scales}{held}: {total} excess, {losses.ideal.meaning}"
-    axes.annotate(brief([title], WIDTH - 0.1), (0, 1), (-_NAMES * 72, 16), xycoords="axes fraction",
+    shown = model_plot.brief([title], model_plot.WIDTH - 0.1)
+    axes.annotate(shown, (0, 1), (-_NAMES * 72, 16), xycoords="axes fraction",
                   textcoords="offset points", va="bottom")  # fmt: skip
     shift = ScaledTranslation(-_NAMES, 0.02, axes.figure.dpi_scale_trans)
     axes.legend(
@@ -325,8 +320,12 @@ class RankingPlot:
             for at in (fitted.points[-1], ranking.target)
         )
         if not (ranking.repetitions and largest == target):
-            yield self.measured, f"measured at {largest}", {"marker": "o", "color": BLACK}
-        sign = {"marker": "D", "color": VERMILLION}
+            yield (
+                self.measured,
+                f"measured at {largest}",
+                {"marker": "o", "color": model_plot.BLACK},
+            )
+        sign = {"marker": "D", "color": model_plot.VERMILLION}
         yield self.value, f"{ranking.basis} at {target}", sign
         if ranking.repetitions:
             yield self.predicted, "predicted", {**sign, "markerfacecolor": "none"}
@@ -374,30 +373,34 @@ def draw_ranking(axes: Axes, plot: RankingPlot) -> None:
     ticks, unit = value_ticks(left, right), fitted.metric.unit
     axes.grid(axis="x", color="#e8e8e8", linewidth=0.5)
     axes.set_axisbelow(True)
-    set_ticks(axes, "x", ticks, [quantity(tick, unit) for tick in ticks], WIDTH - 0.2)
+    model_plot.set_ticks(
+        axes, "x", ticks, [quantity(tick, unit) for tick in ticks], model_plot.WIDTH - 0.2
+    )
     _draw_names(axes, plot)
     low, high = (np.clip(ends, left, right) for ends in (plot.low, plot.high))
     banded = np.isfinite(low) & np.isfinite(high)
     axes.barh(places[banded] + 0.2, high[banded] - low[banded], left=low[banded], height=0.3,
-              color=SKY, linewidth=0, zorder=1, label=band_title(ranking))  # fmt: skip
+              color=model_plot.SKY, linewidth=0, zorder=1, label=band_title(ranking))  # fmt: skip
     is_off = False
     for values, name, style in plot.signs:
         known = np.isfinite(values)
         off = known & (values < left)
-        axes.plot(values[known & ~off], places[known & ~off] + 0.2, label=label(name), **_SIGN,
-                  **style)  # fmt: skip
+        axes.plot(values[known & ~off], places[known & ~off] + 0.2,
+                  label=model_plot.label(name), **_SIGN, **style)  # fmt: skip
         if off.any():
             is_off, at_edge = True, {**style, "marker": "<", "clip_on": False}
             axes.plot(np.full(int(off.sum()), left), places[off] + 0.2, **_SIGN, **at_edge)
     if is_off:
-        axes.plot([], [], marker="<", color=GREY, label="zero, or left of the axis", **_SIGN)
+        axes.plot(
+            [], [], marker="<", color=model_plot.GREY, label="zero, or left of the axis", **_SIGN
+        )
     if plot.sums:
-        axes.axhline(count - plot.sums - 0.5, color=GREY, linewidth=0.5)
+        axes.axhline(count - plot.sums - 0.5, color=model_plot.GREY, linewidth=0.5)
     held = f", {at_text(fitted, ranking.target)}" if fitted.held else ""
     kind = "inclusive" if ranking.inclusive else "exclusive"
     how = fitted.experiment.reduction.words
     metric = ", ".join(part for part in (fitted.metric.name, kind, how) if part)
-    axes.set_xlabel(brief([metric + held], WIDTH - 0.2))
+    axes.set_xlabel(model_plot.brief([metric + held], model_plot.WIDTH - 0.2))
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3 - is_off, handlelength=1.2,
                 columnspacing=1.0, borderpad=0.1)  # fmt: skip
 
@@ -407,6 +410,14 @@ def _draw_names(axes: Axes, plot: RankingPlot) -> None:
     line = axes.get_yaxis_transform()
     for place, (names, trust) in enumerate(zip(plot.names, plot.trust, strict=True)):
         at = place - 0.06
-        text = brief(names, WIDTH - 0.7)
-        axes.text(0.0, at, text, transform=line, va="bottom", fontsize=TEXT)
-        axes.text(1.0, at, label(trust), transform=line, va="bottom", ha="right", fontsize=SMALL)
+        text = model_plot.brief(names, model_plot.WIDTH - 0.7)
+        axes.text(0.0, at, text, transform=line, va="bottom", fontsize=model_plot.TEXT)
+        axes.text(
+            1.0,
+            at,
+            model_plot.label(trust),
+            transform=line,
+            va="bottom",
+            ha="right",
+            fontsize=model_plot.SMALL,
+        )

@@ -21,6 +21,8 @@ from callpath_modeler.units import factor_text, parameter_value, percent
 
 _NAMED = 2
 """Largest number of call paths that are named."""
+_LIKELY = 0.5
+"""Probability from which on one hypothesis is more probable than all others together."""
 _WORTH_A_WORD = 0.05
 """Probability from which on an algorithm is listed."""
 
@@ -160,7 +162,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     head, *rows = requirement_rows(ranking, cause, style=style)
     lines += aligned([head, *((f"  {name}", *cells) for name, *cells in rows)], numbers=True)
     hypothesis, terms = cause.terms()
-    lines += ["", f"law: {hypothesis.law} ({percent(cause.best_probability)} probability)"]
+    lines += ["", *wrap_lines(_hypothesis_text(cause, hypothesis.law), style)]
     largest = f"{fitted.parameter}={parameter_value(float(cause.causes.needs.points[-2]))}"
     cells = [("  term", "seconds per unit", "error", largest)]
     for term in terms:
@@ -184,6 +186,15 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     lines += [""] * bool(found)
     lines += [line for name, text in found for line in wrap_lines(f"{name}: {text}", style)]
     return lines
+
+
+def _hypothesis_text(cause: Cause, law: str) -> str:
+    """Return the hypothesis whose terms follow, as no more than the most probable one."""
+    best, count = percent(cause.best_probability), cause.number_of_hypotheses
+    text = f"most probable of {count} hypotheses: {law} ({best})"
+    if cause.best_probability >= _LIKELY:
+        return text
+    return f"{text}. None is likely, so these terms are one possibility:"
 
 
 def wrap_lines(text: str, style: TextStyle) -> list[str]:

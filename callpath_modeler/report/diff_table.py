@@ -20,12 +20,7 @@ from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.omissions import Omission, omissions_json
 from callpath_modeler.report.outlined_view import unmatched_json
 from callpath_modeler.report.ranking_table import fit_settings
-from callpath_modeler.report.table_formats import (
-    Cell,
-    Table,
-    findings_json,
-    provenance,
-)
+from callpath_modeler.report.table_formats import Cell, Table, findings_json, provenance
 from callpath_modeler.studies.comparison import Compared
 
 VERDICTS = {1: "worse", -1: "better", 0: "not shown"}

@@ -29,12 +29,7 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import PROGRAM
 from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
 from callpath_modeler.report.outlined_view import short_names
-from callpath_modeler.report.table_formats import (
-    Cell,
-    Table,
-    provenance,
-    text_table_of,
-)
+from callpath_modeler.report.table_formats import Cell, Table, provenance, text_table_of
 from callpath_modeler.studies.isoefficiency import IsoBound, Isoefficiency, IsoPoint
 from callpath_modeler.studies.question import FURTHER
 from callpath_modeler.units import (

@@ -30,18 +30,7 @@ from callpath_modeler.printable import (
     shell_word,
 )
 from callpath_modeler.profile.omissions import is_partial, omissions_text
-from callpath_modeler.report.history_text import (
-    PROGRAM_BESIDE_CONTROL,
-    EntryStatus,
-    HistoryEntry,
-    basis,
-    change_levels,
-    efficiency_rows,
-    efficiency_title,
-    group_name,
-    headline,
-    name_of,
-)
+from callpath_modeler.report import history_text
 from callpath_modeler.report.layout import TextStyle
 from callpath_modeler.report.page.markup import tag
 from callpath_modeler.report.table_formats import Table
@@ -60,13 +49,13 @@ _LINES = 10
 _MOST_ROWS = 100
 """Largest number of rows of the folded table; hosts refuse long comments."""
 
-_LEVELS = {EntryStatus.WORSE: "error", EntryStatus.SUSPECTED: "warning"}
-_SEVERITIES = {EntryStatus.WORSE: "major", EntryStatus.SUSPECTED: "minor"}
+_LEVELS = {history_text.EntryStatus.WORSE: "error", history_text.EntryStatus.SUSPECTED: "warning"}
+_SEVERITIES = {history_text.EntryStatus.WORSE: "major", history_text.EntryStatus.SUSPECTED: "minor"}
 
 
-def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+def to_comment(history: CommitHistory, found: Sequence[history_text.HistoryEntry]) -> str:
     """Return a comment of a pull request in Markdown: the verdict first, and a folded table."""
-    lines = [f"**{markdown_text(headline(history, found))}**", ""]
+    lines = [f"**{markdown_text(history_text.headline(history, found))}**", ""]
     told = [each for each in found if each.status in _LEVELS]
     room = _LINES - len(lines) - 2
     shown = told if len(told) <= room else told[: room - 1]
@@ -76,7 +65,7 @@ def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         lines.append(f"- {each.status}: {name}: {markdown_text(each.said)}{dated}")
     if len(shown) < len(told):
         lines.append(f"- {counted(len(told) - len(shown), 'other')} in the table")
-    lines += [""] * bool(shown) + [markdown_text(basis(history))]
+    lines += [""] * bool(shown) + [markdown_text(history_text.basis(history))]
     if found:
         lines += ["", f"<details><summary>Table of {counted(len(found), 'change')}</summary>", ""]
         lines += ["| status | call path | change | commit |", "|---|---|---|---|"]
@@ -86,10 +75,10 @@ def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         if len(found) > _MOST_ROWS:
             lines.append(f"| | {counted(len(found) - _MOST_ROWS, 'other')} | | |")
         lines += ["", "</details>"]
-    rows = efficiency_rows(history)
+    rows = history_text.efficiency_rows(history)
     if rows:
         # Hosts take the line as HTML, in which Markdown has no meaning.
-        title = html.escape(in_one_line(efficiency_title(history)))
+        title = html.escape(in_one_line(history_text.efficiency_title(history)))
         lines += ["", f"<details><summary>{title}</summary>", ""]
         for number, row in enumerate(rows):
             lines.append(f"| {' | '.join(map(markdown_text, row))} |")
@@ -98,7 +87,7 @@ def to_comment(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def to_github(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+def to_github(history: CommitHistory, found: Sequence[history_text.HistoryEntry]) -> str:
     """Return workflow commands of GitHub: an error for what fails, else a warning or a notice."""
     lines = []
     for each in found:
@@ -107,10 +96,14 @@ def to_github(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
         message = github_message("\n".join(filter(None, (each.said, each.dated))))
         lines.append(f"::{level} title={title}::{message}")
     lines += omission_annotations(history.omissions)
-    return "".join(f"{line}\n" for line in [*lines, in_one_line(headline(history, found))])
+    return "".join(
+        f"{line}\n" for line in [*lines, in_one_line(history_text.headline(history, found))]
+    )
 
 
-def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
+def to_gitlab(
+    history: CommitHistory, found: Sequence[history_text.HistoryEntry], source: str
+) -> str:
     """Return a code quality report of GitLab.
 
     Parameters
@@ -140,7 +133,9 @@ def to_gitlab(history: CommitHistory, found: Sequence[HistoryEntry], source: str
     return json_text(json.dumps(issues, ensure_ascii=False, indent=1)) + "\n"
 
 
-def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], source: str) -> str:
+def to_history_junit(
+    history: CommitHistory, found: Sequence[history_text.HistoryEntry], source: str
+) -> str:
     """Return JUnit XML with one test case per call path, and one per group that is worse.
 
     A call path that is worse holds ``failure``, and a suspected one ``skipped``.
@@ -149,7 +144,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
     ----------
     source : name of the history's file, which is the name of the suite
     """
-    told: dict[int, HistoryEntry] = {}
+    told: dict[int, history_text.HistoryEntry] = {}
     for each in found:
         if each.row is not None and each.status in _LEVELS:
             told.setdefault(each.row, each)
@@ -165,7 +160,7 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
         message = f"{entry.status.upper()}: {entry.said}"
         cases.append(JUnitCase(name, metric, status, message, "history", entry.dated))
     for group in (each for each in found if each.failed and each.row is None):
-        if group.name != PROGRAM_BESIDE_CONTROL:
+        if group.name != history_text.PROGRAM_BESIDE_CONTROL:
             message = f"{group.status.upper()}: {group.said}"
             case = (group.name, metric, CaseStatus.FAILED, message, "history", group.dated)
             cases.append(JUnitCase(*case))
@@ -173,9 +168,9 @@ def to_history_junit(history: CommitHistory, found: Sequence[HistoryEntry], sour
     return junit_xml("cpmodel watch", source, cases)
 
 
-def _program_case(history: CommitHistory, found: Sequence[HistoryEntry]) -> JUnitCase:
+def _program_case(history: CommitHistory, found: Sequence[history_text.HistoryEntry]) -> JUnitCase:
     """Return the test case of the program, relative to the control."""
-    name, metric = PROGRAM_BESIDE_CONTROL, history.newest.metric
+    name, metric = history_text.PROGRAM_BESIDE_CONTROL, history.newest.metric
     failed = [each for each in found if each.failed and each.name == name]
     if not failed:
         said = f"not worse at commit {history.newest.commit}"
@@ -189,13 +184,13 @@ _COLORS = {"worse": "#b3260a", "suspected": "#8a6100", "not worse": "#00664a"}
 _TITLE = "performance"
 
 
-def to_badge(history: CommitHistory, found: Sequence[HistoryEntry]) -> str:
+def to_badge(history: CommitHistory, found: Sequence[history_text.HistoryEntry]) -> str:
     """Return a badge as SVG: ``performance: 2 worse``, ``1 suspected`` or ``not worse``.
 
     ``(of a part)`` follows if the records leave out parts of the program.
     """
     worse = len({each.row for each in found if each.failed})
-    suspected = sum(each.status is EntryStatus.SUSPECTED for each in found)
+    suspected = sum(each.status is history_text.EntryStatus.SUSPECTED for each in found)
     word = "worse" if worse else "suspected" if suspected else "not worse"
     number = worse or suspected
     text = f"{number} {word}" if number else word
@@ -265,12 +260,12 @@ def proposals(
     ----------
     commits : commits of the program, the oldest first; None = only those with records
     """
-    single = [(each, name_of(history, each)) for each in history.regressions]
+    single = [(each, history_text.name_of(history, each)) for each in history.regressions]
     groups = [
         (min(each.parts, key=lambda part: part.leading.latest - part.leading.earliest), each)
         for each in history.worse_groups
     ]
-    several = [(part, group_name(history, each)) for part, each in groups]
+    several = [(part, history_text.group_name(history, each)) for part, each in groups]
     return tuple(_proposal(history, *each, commits) for each in (*single, *several))
 
 
@@ -279,7 +274,7 @@ def _proposal(
 ) -> BisectionProposal:
     names = [each.commit for each in history.records]
     alarm = change.leading
-    levels = change_levels(history, change)
+    levels = history_text.change_levels(history, change)
     earliest, latest = narrowed(levels, alarm.earliest, alarm.latest)
     good, bad = names[max(earliest - 1, 0)], names[latest]
     between = _between(commits, good, bad)

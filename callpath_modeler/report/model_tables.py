@@ -22,11 +22,7 @@ from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.schema import Metric
 from callpath_modeler.report.further_columns import verdict_columns
-from callpath_modeler.report.ranking_columns import (
-    AFTER_PAIRS,
-    BEFORE_PAIRS,
-    RankedRows,
-)
+from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.ranking_table import fit_settings
 from callpath_modeler.report.table_formats import Cell, RowColumns, Table, blocks, file_cells
 

@@ -17,6 +17,7 @@ from callpath_modeler.fitted import CallPathModel
 from callpath_modeler.profile.runs import target_of
 from callpath_modeler.profile.tree_views import ViewKind
 from callpath_modeler.profile.view_request import ViewRequest
+from callpath_modeler.report import model_plot
 from callpath_modeler.report.bar_plots import HEIGHT as EFFICIENCY_HEIGHT
 from callpath_modeler.report.bar_plots import (
     ExcessPlot,
@@ -28,16 +29,6 @@ from callpath_modeler.report.bar_plots import (
 )
 from callpath_modeler.report.efficiency_text import EfficiencyView
 from callpath_modeler.report.excess_text import ExcessView
-from callpath_modeler.report.model_plot import (
-    HEIGHT,
-    WIDTH,
-    ModelPlot,
-    draw_model,
-    new_figure,
-    require_matplotlib,
-    saved,
-    settings,
-)
 from callpath_modeler.studies.isoefficiency import Isoefficiency
 from callpath_modeler.studies.question import FURTHER
 
@@ -81,7 +72,7 @@ def drawn(thing: object, axes: Axes | None, **options: Any) -> Axes:
     UsageError
         If matplotlib is not installed, or an option has no such value.
     """
-    require_matplotlib()
+    model_plot.require_matplotlib()
     drawing = _drawing(thing, **options)
     figure = None
     if axes is None:
@@ -89,8 +80,8 @@ def drawn(thing: object, axes: Axes | None, **options: Any) -> Axes:
 
         # The first figure loads the backend, which may change the user's settings: those of a
         # notebook make its figures appear. Within our settings, that would be taken back.
-        figure = plt.figure(figsize=(WIDTH, drawing.height), layout="constrained")
-    with settings():
+        figure = plt.figure(figsize=(model_plot.WIDTH, drawing.height), layout="constrained")
+    with model_plot.settings():
         if figure is not None:
             figure.set_facecolor("white")
             axes = figure.add_subplot()
@@ -107,7 +98,7 @@ def _drawing(thing: object, **_options: Any) -> Drawing:
 @_drawing.register
 def _(model: CallPathModel, target: float | None = None) -> Drawing:
     at = FURTHER * float(model.fitted.points[-1]) if target is None else target_of(target)
-    return model_drawing(ModelPlot.of_model(model, at))
+    return model_drawing(model_plot.ModelPlot.of_model(model, at))
 
 
 @_drawing.register
@@ -128,9 +119,9 @@ def _number(top: int) -> int:
     return int(top)
 
 
-def model_drawing(plot: ModelPlot) -> Drawing:
+def model_drawing(plot: model_plot.ModelPlot) -> Drawing:
     """Return the drawing of one call path."""
-    return Drawing(lambda axes: draw_model(axes, plot), HEIGHT)
+    return Drawing(lambda axes: model_plot.draw_model(axes, plot), model_plot.HEIGHT)
 
 
 def ranking_drawing(ranking: Ranking, rows: IntArray) -> Drawing:
@@ -171,7 +162,7 @@ def file_of(drawing: Drawing, form: str) -> bytes:
     ----------
     form : one of `FORMATS`
     """
-    with settings():
-        figure = new_figure(drawing.height)
+    with model_plot.settings():
+        figure = model_plot.new_figure(drawing.height)
         drawing.draw(figure.add_subplot())
-    return saved(figure, form)
+    return model_plot.saved(figure, form)

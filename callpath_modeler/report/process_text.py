@@ -18,11 +18,7 @@ from callpath_modeler.profile.schema import Topology
 from callpath_modeler.readers.process_values import ProcessValues
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextStyle, aligned, shorten
 from callpath_modeler.report.outlined_view import short_names
-from callpath_modeler.report.table_formats import (
-    Cell,
-    Table,
-    provenance,
-)
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.studies.process_profile import (
     FALSE_RATE,
     LEAST,

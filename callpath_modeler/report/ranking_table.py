@@ -14,18 +14,10 @@ from callpath_modeler.analysis.step_time import step_time
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import check_type
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.report.columns import (
-    calibration_header,
-    verdict_header,
-    verification_header,
-)
+from callpath_modeler.report.columns import calibration_header, verdict_header, verification_header
 from callpath_modeler.report.further_columns import further_columns
 from callpath_modeler.report.losses_text import pair_cells, pair_header
-from callpath_modeler.report.ranking_columns import (
-    AFTER_PAIRS,
-    BEFORE_PAIRS,
-    RankedRows,
-)
+from callpath_modeler.report.ranking_columns import AFTER_PAIRS, BEFORE_PAIRS, RankedRows
 from callpath_modeler.report.scale_cost_text import scale_cost_json
 from callpath_modeler.report.table_formats import (
     BLOCK,

@@ -23,11 +23,7 @@ from callpath_modeler.profile.pattern import short_name
 from callpath_modeler.report.headline import at_text, beyond
 from callpath_modeler.report.layout import EXPERIMENT, Invocation, TextColumn, TextStyle
 from callpath_modeler.report.ranking_text import context, distinct_names
-from callpath_modeler.report.table_formats import (
-    Cell,
-    Table,
-    provenance,
-)
+from callpath_modeler.report.table_formats import Cell, Table, provenance
 from callpath_modeler.units import counted, factor_text, parameter_value, percent, quantity
 
 _GREY = "dim"

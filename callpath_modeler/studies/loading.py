@@ -20,6 +20,7 @@ from callpath_modeler.config import NAME as CONFIGURATION
 from callpath_modeler.diagnostics import Finding
 from callpath_modeler.errors import DataError, InputError, UsageError, check_type, parse_enum
 from callpath_modeler.printable import shell_word, shortened
+from callpath_modeler.profile import pruning
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.metric_formulas import OPTION as DEFINE
 from callpath_modeler.profile.metric_formulas import (
@@ -28,18 +29,6 @@ from callpath_modeler.profile.metric_formulas import (
     parse_definitions,
 )
 from callpath_modeler.profile.omissions import Omission, OmissionKind, with_omission
-from callpath_modeler.profile.pruning import (
-    SUMS,
-    Folding,
-    cost_share,
-    drop_subtrees,
-    fold_chains,
-    fold_recursion,
-    join_call_sites,
-    merge_into_callers,
-    refuse_unnamed,
-    with_defined_metrics,
-)
 from callpath_modeler.profile.runs import Run, case_keys, case_names, of_case, refuse_unknown_case
 from callpath_modeler.profile.scaling_kind import (
     AS_TOLD,
@@ -150,9 +139,9 @@ class LoadOptions:
             object.__setattr__(self, name, tuple(patterns))
         given = (self.fold,) if isinstance(self.fold, str) else self.fold
         check_type(given, (tuple, list), "fold")
-        folds = tuple(parse_enum(Folding, each, "--fold") for each in given)
+        folds = tuple(parse_enum(pruning.Folding, each, "--fold") for each in given)
         object.__setattr__(self, "fold", folds)
-        if Folding.CALL_SITES in folds:
+        if pruning.Folding.CALL_SITES in folds:
             object.__setattr__(self, "read", replace(self.read, call_sites=False))
         parse_definitions(self.define)  # before any profile is read
 
@@ -252,7 +241,7 @@ def defining(experiment: Experiment, options: LoadOptions) -> Experiment:
         As in `with_defined_metrics`. Definitions of a configuration file may not apply.
     """
     definitions, is_preset = options.definitions, DEFINE in options.preset
-    return with_defined_metrics(experiment, definitions, if_possible=is_preset)
+    return pruning.with_defined_metrics(experiment, definitions, if_possible=is_preset)
 
 
 def load_shard(
@@ -561,7 +550,7 @@ def _refuse_unnamed(experiments: Sequence[Experiment], options: LoadOptions) -> 
     ignored = () if "--ignore" in options.preset else options.ignore
     hidden = () if "--hide" in options.preset else options.hide
     if ignored or hidden:
-        refuse_unnamed([each.tree for each in experiments], ignored, hidden)
+        pruning.refuse_unnamed([each.tree for each in experiments], ignored, hidden)
 
 
 def _whole(
@@ -607,15 +596,15 @@ def _chosen(experiment: Experiment, options: LoadOptions, selection: RunSelectio
     whole = experiment
     if kept is not None:
         experiment = experiment.where(kept)
-    experiment = drop_subtrees(experiment, options.ignore)
+    experiment = pruning.drop_subtrees(experiment, options.ignore)
     if experiment is not whole:
         experiment = with_scaling_of(experiment)
     # Folded call paths become part of their callers, so they do not decide how the callers scale.
-    chosen = merge_into_callers(experiment, options.hide)
-    if Folding.RECURSION in options.fold:
-        chosen = fold_recursion(chosen)
-    if Folding.CHAINS in options.fold:
-        chosen = fold_chains(chosen)
+    chosen = pruning.merge_into_callers(experiment, options.hide)
+    if pruning.Folding.RECURSION in options.fold:
+        chosen = pruning.fold_recursion(chosen)
+    if pruning.Folding.CHAINS in options.fold:
+        chosen = pruning.fold_chains(chosen)
     chosen = chosen if chosen is whole else with_coverage_of(chosen)
     return defining(chosen, options)
 
@@ -639,7 +628,7 @@ def _with_runs(
     """Return omissions with that of the runs that are not kept."""
     if kept.all():
         return omissions
-    share, count = cost_share(experiment, slice(None), ~kept), int((~kept).sum())
+    share, count = pruning.cost_share(experiment, slice(None), ~kept), int((~kept).sum())
     metric = experiment.metric().name
     return with_omission(omissions, Omission(OmissionKind.RUNS, count, len(kept), share, metric))
 
@@ -661,13 +650,13 @@ def _opened(path: Path, options: LoadOptions) -> Experiment:
     read = options.read
     if read.scaling is not None:
         experiment = with_scaling(experiment, ScalingKind(read.scaling, AS_TOLD))
-    if Folding.CALL_SITES in options.fold and experiment.tree.has_sites:
-        if experiment.reduction not in SUMS:
+    if pruning.Folding.CALL_SITES in options.fold and experiment.tree.has_sites:
+        if experiment.reduction not in pruning.SUMS:
             raise UsageError(
                 f"{path}: the {experiment.reduction} over processes of several calls is not known",
-                hint=f"cpmodel fit PROFILES --fold {Folding.CALL_SITES} ... -o NAME.cpm",
+                hint=f"cpmodel fit PROFILES --fold {pruning.Folding.CALL_SITES} ... -o NAME.cpm",
             )
-        experiment = join_call_sites(experiment)
+        experiment = pruning.join_call_sites(experiment)
     return experiment
 
 
@@ -703,10 +692,10 @@ def _late_option(options: LoadOptions, reduction: Reduction, *, but: str = "") -
 def _alike(experiment: Experiment, other: Experiment) -> Experiment:
     """Return the experiment without call sites if the other one has none."""
     is_less = experiment.tree.has_sites and not other.tree.has_sites
-    if not is_less or experiment.reduction not in SUMS:
+    if not is_less or experiment.reduction not in pruning.SUMS:
         return experiment
     finding = Finding("CPM148", "lines of calls", f"no run of {other.name}")
-    joined = join_call_sites(experiment)
+    joined = pruning.join_call_sites(experiment)
     return replace(joined, findings=(*joined.findings, finding))
 
 

@@ -22,6 +22,7 @@ BESIDE = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/ACCURACY.md": "explanation/accuracy-tables.md",
+    "benchmarks/PROJECT.md": "explanation/project.md",
     "benchmarks/RESULTS.md": "explanation/benchmarks.md",
     "benchmarks/cluster/README.md": "explanation/simulated-cluster.md",
     "sample_profiles/README.md": "tutorial/sample-profiles.md",

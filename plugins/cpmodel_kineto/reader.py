@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+from callpath_modeler.profile.schema import SPLITS
 from callpath_modeler.readers.base import API_VERSION, Match, RunSource
 from callpath_modeler.support.input_limits import first_block
 
@@ -59,7 +60,9 @@ class KinetoReader:
         files = _files_in(path) if path.is_dir() else [path]
         ranks = _ranks_in_names(files)
         profile = KinetoProfile([(ranks.get(file, -1), file) for file in files], path)
-        yield [RunSource(profile, {"p": float(profile.world_size)} | profile.parameters)]
+        parameters = {"p": float(profile.world_size)} | profile.parameters
+        # Programs without groups of a kind state none.
+        yield [RunSource(profile, parameters, defaults=dict.fromkeys(SPLITS, 1.0))]
 
 
 def _head(path: Path) -> bytes:

@@ -35,12 +35,14 @@ from cpmodel_gpu.steps import (
     steps_of,
 )
 from cpmodel_kineto.columns import NONE, Calls, Category, DeviceEvents, TraceColumns, read_columns
-from cpmodel_kineto.training import training_parameters
+from cpmodel_kineto.training import of_steps, training_parameters
 
 _SLACK = 2
 """Nanoseconds by which rounding may make intervals overlap."""
 _BLOCK = 1 << 17
 """Number of activities that are added together."""
+_OPTIMIZER = "Optimizer.step#"
+"""Beginning of the ranges in which PyTorch calls an optimizer."""
 _EXTERNAL = 1 << 40
 """Added to external numbers, which are numbers of operators and not of launches."""
 _SENT, _COLLECTIVES = "bytes_sent", "collectives"
@@ -110,6 +112,7 @@ class KinetoProfile(GpuProfile):
         processes: list[ProcessValues] = []
         of_ranks: dict[str, dict[float, None]] = {}
         backend, known = "", dict[int, Path]()
+        updates: list[tuple[int, int]] = []
         for rank, path in files:
             columns = read_columns(path)
             stated = stated_in(columns.entries)
@@ -130,6 +133,7 @@ class KinetoProfile(GpuProfile):
                 process.rank = own if len(found.values) == 1 else NONE
             processes += found.values
             self.steps.append(found.steps)
+            updates.append((len(found.steps), found.updates))
         self.parameters = {name: next(iter(of)) for name, of in of_ranks.items() if len(of) == 1}
         for name, of in of_ranks.items():
             if len(of) > 1:
@@ -137,6 +141,9 @@ class KinetoProfile(GpuProfile):
                 message = f"{name} differs between ranks ({several}): it is not used"
                 notices.note("CPM102", message, len(of))
         is_stated = self.world_size > max(known)
+        self.parameters, message = of_steps(self.parameters, updates)
+        if message:
+            notices.note("CPM102", message)
         self.world_size = max(self.world_size, max(known) + 1, len(processes))
         missing = self.world_size - len(processes)
         if missing:
@@ -179,6 +186,7 @@ class _Processes:
     ----------
     values : their values
     steps : the selected steps
+    updates : calls of the optimizer in these steps
     """
 
     def __init__(
@@ -202,6 +210,7 @@ class _Processes:
             self.steps = steps.take(selected.selects(steps.number))
             if not len(self.steps):
                 raise no_selected_step(path, [steps])
+        self.updates = _updates(columns, self.steps)
         if not columns.calls and not len(columns.activities.start):
             raise InputError(f"{path}: the trace has no events with a duration", hint=_MEASURE)
         starts = [int(each.start.min()) for each in columns.calls]
@@ -457,6 +466,15 @@ def _numbered_ranges(columns: TraceColumns) -> Iterator[NumberedRange]:
         np.zeros(len(ranges.name), np.int64), ranges.thread.astype(np.int64), ranges.start,
         ranges.start + ranges.duration, (columns.names[name] for name in ranges.name.tolist()),
     )  # fmt: skip
+
+
+def _updates(columns: TraceColumns, steps: Steps) -> int:
+    """Return the number of calls of the optimizer in steps; of several ones, the busiest."""
+    ranges = columns.ranges
+    inside = steps.within(ranges.start) & (ranges.thread == steps.thread)
+    calls = np.bincount(ranges.name[inside], minlength=len(columns.names))
+    is_update = [name.startswith(_OPTIMIZER) for name in columns.names]
+    return int(calls[is_update].max(initial=0))
 
 
 def _regions(columns: TraceColumns, paths: Paths) -> Int32Array:

@@ -22,6 +22,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "micro_batch": ("micro_batch_size", "train_micro_batch_size_per_gpu"),
     "global_batch": ("global_batch_size", "train_batch_size"),
+    "accumulation": ("gradient_accumulation_steps", "accumulate_grad_batches"),
     "layers": ("layers", "num_layers", "n_layers", "num_hidden_layers"),
     "hidden": ("hidden", "hidden_size", "hidden_dim", "d_model", "n_embd"),
     "sequence": ("sequence_length", "seq_length", "seq_len", "max_seq_len"),
@@ -48,6 +49,10 @@ _LARGEST = 1e9
 _LONGEST = 200
 """Longest description of a group."""
 _Decoded = TypeVar("_Decoded")
+
+
+_OF_BATCHES = ("batch", "global_batch")
+"""Parameters that say nothing about a step if its number of batches is not known."""
 
 
 class Group(Struct):
@@ -97,6 +102,44 @@ def training_parameters(entries: Mapping[str, bytes], groups: bytes) -> dict[str
         if value is not None and (value > 1 or parameter not in _GROUPS):
             found[parameter] = value
     return found
+
+
+def of_steps(
+    parameters: Mapping[str, float], updates: Sequence[tuple[int, int]]
+) -> tuple[dict[str, float], str]:
+    """Return the parameters of the steps of a run, and what is not used.
+
+    A program that accumulates gradients calls its optimizer after several batches. It ends a step
+    of the profiler after each batch, or after each call of the optimizer. So a step has one batch,
+    or all of them.
+
+    Parameters
+    ----------
+    parameters : as `training_parameters` returns them
+    updates : numbers of steps, and of calls of an optimizer in them, for each process
+
+    Returns
+    -------
+    tuple
+        `accumulation` is the number of batches in a step. A global batch is that of several steps
+        if a step has one batch. If the number is not known, no batch is returned.
+    """
+    accumulated = parameters.get("accumulation", 1.0)
+    if accumulated <= 1:
+        return {**parameters}, ""
+    if updates and all(1 < steps == calls for steps, calls in updates):
+        return {**parameters}, ""
+    of_one = all(calls > 0 and abs(calls * accumulated - n) < accumulated for n, calls in updates)
+    if updates and of_one and all(calls < steps for steps, calls in updates):
+        left = {name: value for name, value in parameters.items() if name != "global_batch"}
+        return left | {"accumulation": 1.0}, ""
+    unused = [name for name in ("accumulation", *_OF_BATCHES) if name in parameters]
+    message = (
+        f"calls of the optimizer do not tell whether a step has 1 or {accumulated:g} batches: "
+        f"{', '.join(unused)} are not used"
+    )
+    left = {name: value for name, value in parameters.items() if name not in unused}
+    return left, message if len(unused) > 1 else ""
 
 
 @lru_cache(maxsize=1024)

@@ -181,6 +181,36 @@ def test_samples_are_not_known_where_parameters_disagree(run, tmp_path, entries,
     assert step["at_target"] == pytest.approx(900e-6, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("every", "entries", "samples"),
+    [
+        # Each step calls the optimizer, so it has 2 batches.
+        (1, {"batch_size": 16}, 2 * 16 * 16),
+        (1, {"batch_size": 16, "global_batch_size": 64}, None),
+        (1, {"global_batch_size": 64}, 64),
+        # Each second step calls the optimizer, so a step has one batch.
+        (2, {"batch_size": 16}, 16 * 16),
+        (2, {"batch_size": 16, "global_batch_size": 64}, 16 * 16),
+        (2, {"global_batch_size": 64}, None),
+        # No call is recorded.
+        (9, {"batch_size": 16}, None),
+    ],
+)
+def test_samples_count_the_batches_of_accumulated_gradients(run, tmp_path, every, entries, samples):
+    for p in SCALES:
+        for rank in range(p):
+            trace = kw.training(rank, p, 4)
+            trace.entries |= entries | {"gradient_accumulation_steps": 2}
+            for step in range(every - 1, 4, every):
+                trace.event("user_annotation", "Optimizer.step#SGD.step", 1860 + 1000 * step, 30)
+            trace.write(tmp_path / f"train.p{p}" / f"rank-{rank}.pt.trace.json.gz")
+    found = answer(run, tmp_path)
+    known = None if samples is None else pytest.approx(samples / 900e-6, rel=1e-3)
+    assert found["step"]["samples_per_second"] == known
+    said = [each["message"] for each in found["findings"] if each["code"] == "CPM102"]
+    assert bool(said) == (every == 9)
+
+
 def test_ranks_that_state_different_sizes_state_none(run, tmp_path):
     for p in SCALES:
         for rank in range(2 * p):

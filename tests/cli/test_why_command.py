@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -24,7 +25,8 @@ def test_why_names_the_cause_with_its_law_and_shares(run, more_calls):
     assert first.startswith("main/g   @")
     assert second == "why: more work"
     text = "\n".join(rest)
-    for part in ("law: linear", "visits", "requirements and time agree", "100 %", "95 % band"):
+    agree = "requirements and time agree"
+    for part in ("hypotheses: linear (", "visits", agree, "100 %", "95 % band"):
         assert part in text
 
 
@@ -123,3 +125,10 @@ def test_a_time_that_does_not_grow_needs_no_cause_however_its_counter_is_wrapped
     assert "The time does not grow." in shown
     ranked = run("rank", table, "--target", "8192", "-f", "csv", "--columns", "callpath,why").out
     assert "main/MPI_Send,-" in ranked
+
+
+def test_an_unlikely_hypothesis_is_called_one_possibility(run, samples):
+    done = run("why", samples / "stencil", "**/MPI_Allreduce")
+    assert done.status == 0, done.err
+    (line,) = [each for each in done.out.splitlines() if each.startswith("most probable of")]
+    assert re.search(r"waits \([1-4]\d %\)\. None is likely", line)

@@ -20,19 +20,7 @@ from callpath_modeler.analysis.scales import scale_to_run
 from callpath_modeler.analysis.uncertain import Band, Total, propagate_errors
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.modeling.expected_growth import deciding_run_of_value
-from callpath_modeler.support.expression import (
-    Comparison,
-    Leaf,
-    NameNode,
-    Node,
-    Units,
-    as_units,
-    check_same_unit,
-    evaluate,
-    leaves,
-    unit_text,
-    units_of,
-)
+from callpath_modeler.support import expression
 from callpath_modeler.support.input_limits import InputLimits, Work
 
 _FURTHEST = 2.0**20
@@ -381,10 +369,15 @@ def _concluded(
     )
 
 
-def names_in(comparison: Comparison) -> list[str]:
+def names_in(comparison: expression.Comparison) -> list[str]:
     """Return the names of numbers and metrics, each once, in their order."""
     sides = (comparison.left, comparison.right)
-    found = (leaf.text for side in sides for leaf in leaves(side) if isinstance(leaf, NameNode))
+    found = (
+        leaf.text
+        for side in sides
+        for leaf in expression.leaves(side)
+        if isinstance(leaf, expression.NameNode)
+    )
     return list(dict.fromkeys(found))
 
 
@@ -400,7 +393,7 @@ class Arithmetic:
     parameter : name of the parameter of scales
     """
 
-    comparison: Comparison
+    comparison: expression.Comparison
     numbers: Mapping[str, tuple[float, str]]
     metrics: Mapping[str, Subjects]
     parameter: str
@@ -415,17 +408,17 @@ class Arithmetic:
         """
         text = self.comparison.text
         left, right = (
-            units_of(text, side, self._unit_of)
+            expression.units_of(text, side, self._unit_of)
             for side in (self.comparison.left, self.comparison.right)
         )
-        check_same_unit(text, left, right)
-        return unit_text(left)
+        expression.check_same_unit(text, left, right)
+        return expression.unit_text(left)
 
-    def _unit_of(self, leaf: Leaf) -> Units:
-        name = leaf.text if isinstance(leaf, NameNode) else ""
+    def _unit_of(self, leaf: expression.Leaf) -> expression.Units:
+        name = leaf.text if isinstance(leaf, expression.NameNode) else ""
         if name in self.metrics:
-            return as_units(self.metrics[name].fitted.metric.unit)
-        return as_units(self.numbers[name][1] if name in self.numbers else "1")
+            return expression.as_units(self.metrics[name].fitted.metric.unit)
+        return expression.as_units(self.numbers[name][1] if name in self.numbers else "1")
 
     def judge(self, target: float, confidence: float, budget: EvaluationBudget) -> Judgement:
         """Return the verdict at a finite target."""
@@ -455,16 +448,16 @@ class Arithmetic:
     def _sides(self, bands: Mapping[str, Band], scale: FloatArray) -> BoundSides:
         shape = next(iter(bands.values())).value.shape
 
-        def of(node: Node, parts: Sequence[FloatArray]) -> FloatArray:
+        def of(node: expression.Node, parts: Sequence[FloatArray]) -> FloatArray:
             metrics = dict(zip(bands, parts, strict=True))
 
-            def value_of(leaf: Leaf) -> FloatArray:
-                name = leaf.text if isinstance(leaf, NameNode) else ""
+            def value_of(leaf: expression.Leaf) -> FloatArray:
+                name = leaf.text if isinstance(leaf, expression.NameNode) else ""
                 if name in metrics:
                     return metrics[name]
                 return np.asarray(self.numbers[name][0]) if name in self.numbers else scale
 
-            return np.broadcast_to(evaluate(node, value_of), shape)
+            return np.broadcast_to(expression.evaluate(node, value_of), shape)
 
         sides = (self.comparison.left, self.comparison.right)
         first, second = sides if self.comparison.at_most else reversed(sides)

@@ -29,25 +29,7 @@ from callpath_modeler.modeling import Growth, Models
 from callpath_modeler.modeling.growth import CONSTANT_GROWTH
 from callpath_modeler.profile.calltree import CallTree
 from callpath_modeler.profile.pattern import Patterns, unmatched
-from callpath_modeler.support.expression import (
-    CallPathsNode,
-    Comparison,
-    ComparisonError,
-    ExtremeNode,
-    Leaf,
-    NameNode,
-    Node,
-    NumberNode,
-    ProductNode,
-    SumNode,
-    Units,
-    as_units,
-    check_same_unit,
-    evaluate,
-    leaves,
-    unit_text,
-    units_of,
-)
+from callpath_modeler.support import expression
 
 Numbers = Mapping[str, tuple[float, str]]
 
@@ -91,26 +73,26 @@ class Leading:
         return (self + -other).coefficient > least
 
 
-def leading(node: Node, of_leaf: Callable[[Leaf], Leading]) -> Leading:
+def leading(node: expression.Node, of_leaf: Callable[[expression.Leaf], Leading]) -> Leading:
     """Return the leading term of a side, from those of its names."""
     match node:
-        case NumberNode():
+        case expression.NumberNode():
             return Leading(CONSTANT_GROWTH, node.value)
-        case NameNode() | CallPathsNode():
+        case expression.NameNode() | expression.CallPathsNode():
             return of_leaf(node)
-        case SumNode():
+        case expression.SumNode():
             terms = [leading(term, of_leaf) for term in node.terms]
             total = Leading(CONSTANT_GROWTH, 0.0)
             for term, negative in zip(terms, node.negative, strict=True):
                 total = total + (-term if negative else term)
             return total
-        case ProductNode():
+        case expression.ProductNode():
             product = Leading(CONSTANT_GROWTH, 1.0)
             for factor, divides in zip(node.factors, node.divides, strict=True):
                 of_factor = leading(factor, of_leaf)
                 product = product / of_factor if divides else product * of_factor
             return product
-        case ExtremeNode():
+        case expression.ExtremeNode():
             first, *others = (leading(part, of_leaf) for part in node.parts)
             for other in others:
                 first = other if other.exceeds(first) == node.largest else first
@@ -132,7 +114,7 @@ class Rule:
     numbers : values of other names, in SI base units, with their units
     """
 
-    comparison: Comparison
+    comparison: expression.Comparison
     runs: Measured
     rows: Mapping[str, IntArray]
     sums: SumModels
@@ -158,14 +140,14 @@ class Rule:
     def evaluations(self) -> int:
         """Work of the rule: each pattern moves both sides, which have all names."""
         sides = (self.comparison.left, self.comparison.right)
-        names = sum(1 for side in sides for _ in leaves(side))
+        names = sum(1 for side in sides for _ in expression.leaves(side))
         return 1 + len(self.rows) * names // _AT_ONCE
 
     @property
     def unit(self) -> str:
         """Unit of both sides."""
-        return unit_text(
-            units_of(
+        return expression.unit_text(
+            expression.units_of(
                 self.comparison.text,
                 self.comparison.left,
                 lambda leaf: _unit_of(leaf, self.rows, self.fitted.metric.unit, self.numbers),
@@ -217,7 +199,7 @@ class Rule:
             for row, pattern in enumerate(self.rows)
         }
 
-        def of_leaf(leaf: Leaf) -> Leading:
+        def of_leaf(leaf: expression.Leaf) -> Leading:
             if _text(leaf) in of_pattern:
                 return of_pattern[_text(leaf)]
             if _text(leaf) in self.numbers:
@@ -240,16 +222,16 @@ class Rule:
     def _sides(self, bands: Sequence[Band], points: FloatArray) -> BoundSides:
         comparison, sign = self.comparison, 1.0 if self.comparison.at_most else -1.0
 
-        def of(node: Node, values: Sequence[FloatArray]) -> FloatArray:
+        def of(node: expression.Node, values: Sequence[FloatArray]) -> FloatArray:
             of_pattern = dict(zip(self.rows, values, strict=True))
 
-            def value_of(leaf: Leaf) -> FloatArray:
+            def value_of(leaf: expression.Leaf) -> FloatArray:
                 if _text(leaf) in of_pattern:
                     return of_pattern[_text(leaf)]
                 number = self.numbers.get(_text(leaf))
                 return points if number is None else np.asarray(number[0])
 
-            return np.broadcast_to(evaluate(node, value_of), points.shape)
+            return np.broadcast_to(expression.evaluate(node, value_of), points.shape)
 
         def beyond(values: Sequence[FloatArray]) -> FloatArray:
             return sign * (of(comparison.left, values) - of(comparison.right, values))
@@ -262,7 +244,7 @@ class Rule:
 
 
 def bind(
-    comparison: Comparison,
+    comparison: expression.Comparison,
     runs: Measured,
     numbers: Numbers | None = None,
     *,
@@ -294,16 +276,16 @@ def bind(
     fitted, text = runs.fitted, comparison.text
     tree, parameter = fitted.experiment.tree, fitted.parameter
     matching = rows_of or Patterns.of(tree).rows
-    both = [*leaves(comparison.left), *leaves(comparison.right)]
+    both = [*expression.leaves(comparison.left), *expression.leaves(comparison.right)]
     named = dict.fromkeys(_text(leaf) for leaf in both if _is_pattern(leaf, parameter, known))
     if not named:
-        raise ComparisonError(text, 0, "no call path is part of the rule")
+        raise expression.ComparisonError(text, 0, "no call path is part of the rule")
 
-    def unit_of(leaf: Leaf) -> Units:
+    def unit_of(leaf: expression.Leaf) -> expression.Units:
         return _unit_of(leaf, named, fitted.metric.unit, known)
 
     sides = (comparison.left, comparison.right)
-    check_same_unit(text, *(units_of(text, side, unit_of) for side in sides))
+    expression.check_same_unit(text, *(expression.units_of(text, side, unit_of) for side in sides))
     rows = {each: _named(tree, each, matching(each), inclusive=inclusive) for each in named}
     shared, keys = sums or SumModels(fitted), None
     if any(len(each) > 1 for each in rows.values()):
@@ -312,19 +294,23 @@ def bind(
     return Rule(comparison, runs, rows, shared, keys, sure, known)
 
 
-def _unit_of(leaf: Leaf, patterns: Container[str], unit: str, numbers: Numbers) -> Units:
+def _unit_of(
+    leaf: expression.Leaf, patterns: Container[str], unit: str, numbers: Numbers
+) -> expression.Units:
     """Return the unit of a leaf: of costs, of a number, or of the parameter."""
     if _text(leaf) in patterns:
-        return as_units(unit)
-    return as_units(numbers[_text(leaf)][1] if _text(leaf) in numbers else "1")
+        return expression.as_units(unit)
+    return expression.as_units(numbers[_text(leaf)][1] if _text(leaf) in numbers else "1")
 
 
-def _text(leaf: Leaf) -> str:
-    return leaf.pattern if isinstance(leaf, CallPathsNode) else leaf.text
+def _text(leaf: expression.Leaf) -> str:
+    return leaf.pattern if isinstance(leaf, expression.CallPathsNode) else leaf.text
 
 
-def _is_pattern(leaf: Leaf, parameter: str, numbers: Numbers) -> bool:
-    return isinstance(leaf, CallPathsNode) or (leaf.text != parameter and leaf.text not in numbers)
+def _is_pattern(leaf: expression.Leaf, parameter: str, numbers: Numbers) -> bool:
+    return isinstance(leaf, expression.CallPathsNode) or (
+        leaf.text != parameter and leaf.text not in numbers
+    )
 
 
 def _named(tree: CallTree, pattern: str, rows: IntArray, *, inclusive: bool) -> IntArray:

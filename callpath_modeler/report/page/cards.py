@@ -16,46 +16,17 @@ from callpath_modeler.diagnostics import KINDS, Finding, by_kind
 from callpath_modeler.fitted import Fitted
 from callpath_modeler.profile.experiment import Experiment
 from callpath_modeler.profile.pattern import short_name
+from callpath_modeler.report import efficiency_text
 from callpath_modeler.report.cause_text import conclusion, requirement_rows
 from callpath_modeler.report.columns import band_text
 from callpath_modeler.report.curve import Curve
-from callpath_modeler.report.efficiency_text import (
-    EfficiencyView,
-    context_lines,
-    headline,
-    iso_columns,
-    iso_context,
-    iso_sentences,
-    iso_title,
-    label_of,
-    lost_of,
-    range_text,
-    share_text,
-    value_text,
-)
 from callpath_modeler.report.experiment_text import coverage_rows, metric_rows, parameter_rows
 from callpath_modeler.report.headline import at_text
 from callpath_modeler.report.layout import DEFAULT_STYLE, cut, tied
 from callpath_modeler.report.model_formulas import formula_from_text, from_text, growth_text
 from callpath_modeler.report.model_text import CallPathReport, ExcessStep, excess_steps
 from callpath_modeler.report.node import equation, formula_text, imbalances, origin
-from callpath_modeler.report.page.markup import (
-    CallPathLinks,
-    Html,
-    PageContent,
-    Provenance,
-    cell,
-    figure,
-    head,
-    joined,
-    legend,
-    number,
-    pairs,
-    plain_table,
-    shortened,
-    table,
-    tag,
-)
+from callpath_modeler.report.page import markup
 from callpath_modeler.report.page.trees import coloured, trust_text
 from callpath_modeler.report.process_text import process_sentences
 from callpath_modeler.report.ranking_columns import loss_columns
@@ -69,7 +40,7 @@ BARS = 200
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 560, 96, 70, 6, 20
 
 
-def processes_part(profile: ProcessProfile, *, key: str) -> Html:
+def processes_part(profile: ProcessProfile, *, key: str) -> markup.Html:
     """Return the values of processes: a bar for each rank, and a sentence on outlying ranks.
 
     Its size does not depend on the number of processes: there are at most `BARS` bars, and the
@@ -83,7 +54,7 @@ def processes_part(profile: ProcessProfile, *, key: str) -> Html:
     what, verdict = process_sentences(profile)
     ranks, found = profile.ranks, profile.distribution()
     values, each = found.values, ceil(len(found.values) / BARS)
-    picture = Html("")
+    picture = markup.Html("")
     if len(found.valid) > 1 and found.valid.max() > 0:
         padding = -len(values) % each
         bars = np.append(values, np.full(padding, np.nan)).reshape(-1, each)
@@ -95,7 +66,13 @@ def processes_part(profile: ProcessProfile, *, key: str) -> Html:
         sides = [f"rank {ranks[0]}", f"rank {ranks[-1]}"]
         largest = DEFAULT_STYLE.amount(float(found.valid.max()), profile.metric.unit)
         picture = _picture(heights, outlying, sides, largest, what, verdict, key)
-    return tag("div", picture, tag("p", verdict), tag("p", what, class_="aside"), class_="ranks")
+    return markup.tag(
+        "div",
+        picture,
+        markup.tag("p", verdict),
+        markup.tag("p", what, class_="aside"),
+        class_="ranks",
+    )
 
 
 def _picture(
@@ -106,7 +83,7 @@ def _picture(
     what: str,
     verdict: str,
     key: str,
-) -> Html:
+) -> markup.Html:
     """Return the picture; heights are fractions of the largest value, [bars]."""
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - 4
     width = (right - _LEFT) / len(heights)
@@ -124,19 +101,19 @@ def _picture(
     # A mark below each outlying bar, because colour alone tells nothing, and the bar may be low.
     centres = _LEFT + (np.flatnonzero(outlying) + 0.5) * width
     marks = "".join(f"M{x:.4g} {bottom + 1}l-3 5h6z" for x in centres.tolist())
-    return tag(
+    return markup.tag(
         "svg",
-        tag("title", what, id=f"{key}-ranks-title"),
-        tag("desc", verdict, id=f"{key}-ranks-desc"),
-        tag("line", class_="grid", x1=_LEFT, x2=right, y1=_TOP, y2=_TOP),
-        tag("line", class_="grid", x1=_LEFT, x2=right, y1=bottom, y2=bottom),
-        tag("text", largest, class_="tick end", x=_LEFT - 7, y=_TOP + 8),
-        tag("text", "0", class_="tick end", x=_LEFT - 7, y=bottom),
-        tag("path", class_="rank", d=path(~outlying)),
-        tag("path", class_="rank outlying", d=path(outlying)),
-        tag("path", class_="rank outlying", d=marks),
-        tag("text", sides[0], class_="tick start", x=_LEFT, y=_HEIGHT - 4),
-        tag("text", sides[1], class_="tick end", x=right, y=_HEIGHT - 4),
+        markup.tag("title", what, id=f"{key}-ranks-title"),
+        markup.tag("desc", verdict, id=f"{key}-ranks-desc"),
+        markup.tag("line", class_="grid", x1=_LEFT, x2=right, y1=_TOP, y2=_TOP),
+        markup.tag("line", class_="grid", x1=_LEFT, x2=right, y1=bottom, y2=bottom),
+        markup.tag("text", largest, class_="tick end", x=_LEFT - 7, y=_TOP + 8),
+        markup.tag("text", "0", class_="tick end", x=_LEFT - 7, y=bottom),
+        markup.tag("path", class_="rank", d=path(~outlying)),
+        markup.tag("path", class_="rank outlying", d=path(outlying)),
+        markup.tag("path", class_="rank outlying", d=marks),
+        markup.tag("text", sides[0], class_="tick start", x=_LEFT, y=_HEIGHT - 4),
+        markup.tag("text", sides[1], class_="tick end", x=right, y=_HEIGHT - 4),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
         aria_labelledby=f"{key}-ranks-title {key}-ranks-desc",
@@ -149,7 +126,9 @@ _LONGEST = 400
 """Longest formula, in characters; sums over thousands of call paths are cut."""
 
 
-def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) -> Html:
+def cards_section(
+    content: markup.PageContent, rows: IntArray, names: markup.CallPathLinks
+) -> markup.Html:
     """Return the cards of call paths."""
     steps, ranking = excess_steps(content.ranking), content.ranking
     cards = [
@@ -158,27 +137,29 @@ def cards_section(content: PageContent, rows: IntArray, names: CallPathLinks) ->
             zip(rows.tolist(), names.paths(rows), strict=True), start=1
         )
     ]
-    signs = () if ranking.fitted.is_measured_only else (legend(),)
+    signs = () if ranking.fitted.is_measured_only else (markup.legend(),)
     if content.no_processes:
         told = f"The values of single ranks are not shown: {cut(content.no_processes)}"
-        signs = (*signs, tag("p", told, class_="aside"))
-    return joined(*signs, tag("div", *cards, class_="cards"))
+        signs = (*signs, markup.tag("p", told, class_="aside"))
+    return markup.joined(*signs, markup.tag("div", *cards, class_="cards"))
 
 
 def _card(
-    content: PageContent,
+    content: markup.PageContent,
     place: int,
     report: CallPathReport,
-    path: Html,
+    path: markup.Html,
     steps: list[ExcessStep],
-    names: CallPathLinks,
-) -> Html:
+    names: markup.CallPathLinks,
+) -> markup.Html:
     ranking, row = content.ranking, int(report.nodes[0])
     cause = content.causes.get(row)
     cause = cause if cause and cause.has_needs else None
     fitted, key = ranking.fitted, names.anchor(row)
     curve = report.curve(_GRID)
-    drawn = figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(report, curve))
+    drawn = markup.figure(
+        curve, fitted.metric.unit, fitted.parameter, key=key, label=_told(report, curve)
+    )
     only_values, of_ranks = fitted.is_measured_only, content.processes.get(row)
     source = origin(report.regions[0])
     callers, callees = report.neighbours(ranking.inputs.at_largest)
@@ -187,49 +168,53 @@ def _card(
     facts += [] if ranking.inclusive else report.delay()
     facts += [("called by", callers), ("calls", callees)]
     facts += [("why", conclusion(ranking, cause))] if cause else []
-    more = tag(
+    more = markup.tag(
         "details",
-        tag("summary", "Numbers"),
+        markup.tag("summary", "Numbers"),
         _numbers(report, curve),
-        *([plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
+        *([markup.plain_table(requirement_rows(ranking, cause), "Requirements")] if cause else []),
         *_excess(fitted, steps, row),
         *_command(content.making, names.mark(row)),
     )
-    return tag(
+    return markup.tag(
         "article",
-        tag("h3", tag("span", str(place), class_="place"), " ", path),
-        *([] if only_values else [tag("p", *_model(report), class_="formula")]),
+        markup.tag("h3", markup.tag("span", str(place), class_="place"), " ", path),
+        *([] if only_values else [markup.tag("p", *_model(report), class_="formula")]),
         _prediction(report),
         *([] if only_values else [drawn]),
         *alternatives(report.others()),
         *([processes_part(of_ranks, key=key)] if of_ranks else []),
-        pairs([(word, cut(text)) for word, text in facts]),
+        markup.pairs([(word, cut(text)) for word, text in facts]),
         more,
         class_="card",
         id=key,
     )
 
 
-def _command(making: Provenance | None, mark: str) -> list[Html]:
+def _command(making: markup.Provenance | None, mark: str) -> list[markup.Html]:
     """Return the command that prints a call path, if the page was made by a command."""
     if making is None:
         return []
-    return [tag("p", tag("code", making.invocation.line("show", mark)), class_="command")]
+    return [
+        markup.tag("p", markup.tag("code", making.invocation.line("show", mark)), class_="command")
+    ]
 
 
-def _model(report: CallPathReport) -> list[Html]:
+def _model(report: CallPathReport) -> list[markup.Html]:
     fitted = report.fitted
     if report.leader < 0:
-        return [joined(report.no_model())]
+        return [markup.joined(report.no_model())]
     formula = formula_text(fitted, report.parts, pretty=True)
     if len(formula) > _LONGEST:
         formula = f"{formula[:_LONGEST].rpartition(' + ')[0]} + …"
     formula += formula_from_text(fitted, report.rows)
-    shown = [tag("code", line) for line in (*report.whole_formula(), equation(fitted, formula))]
-    return [part for one in shown for part in (one, tag("br"))][:-1]
+    shown = [
+        markup.tag("code", line) for line in (*report.whole_formula(), equation(fitted, formula))
+    ]
+    return [part for one in shown for part in (one, markup.tag("br"))][:-1]
 
 
-def _prediction(report: CallPathReport) -> Html:
+def _prediction(report: CallPathReport) -> markup.Html:
     """Return the value at the target, and the prediction of the model where it was run."""
     ranking, fitted, unit = report.forecast, report.fitted, report.fitted.metric.unit
     row, (value, low, high) = int(report.nodes[0]), report.total
@@ -238,10 +223,10 @@ def _prediction(report: CallPathReport) -> Html:
     parts += [growth + from_text(fitted, report.leader)] if growth else []
     if np.isfinite(ranking.target):
         band = band_text(low, high, unit, style=DEFAULT_STYLE)
-        amount = tag("strong", number(value, tied(quantity(value, unit))))
+        amount = markup.tag("strong", markup.number(value, tied(quantity(value, unit))))
         at = f"at {at_text(fitted, ranking.target)}{', measured' * (ranking.repetitions > 0)}: "
         is_alone = fitted.is_measured_only and np.isnan(low)
-        parts.insert(0, joined(at, amount, "" if is_alone else f" ({tied(band)})"))
+        parts.insert(0, markup.joined(at, amount, "" if is_alone else f" ({tied(band)})"))
     if ranking.is_comparison:
         parts += _lost(ranking, row)
     elif not fitted.is_measured_only:
@@ -251,8 +236,8 @@ def _prediction(report: CallPathReport) -> Html:
     spread = [piece for part in parts for piece in (part, " · ")][:-1]
     model = ""
     if ranking.repetitions and report.leader >= 0:
-        model = tag("p", f"model {tied(report.prediction())}", class_="aside")
-    return joined(tag("p", *spread, class_="value"), model)
+        model = markup.tag("p", f"model {tied(report.prediction())}", class_="aside")
+    return markup.joined(markup.tag("p", *spread, class_="value"), model)
 
 
 def _lost(ranking: Ranking, row: int) -> list[str]:
@@ -263,7 +248,7 @@ def _lost(ranking: Ranking, row: int) -> list[str]:
     before = quantity(float(ranking.at_base[row]), fitted.metric.unit)
     return [
         f"{before} at {at_text(fitted, ranking.base)}",
-        joined("excess ", cells["loss"], " inclusive, ", cells["own_loss"], " exclusive"),
+        markup.joined("excess ", cells["loss"], " inclusive, ", cells["own_loss"], " exclusive"),
     ]
 
 
@@ -288,25 +273,25 @@ def _told(report: CallPathReport, curve: Curve) -> str:
     return f"{said} {told} at {at_text(fitted, ranking.target)}."
 
 
-def alternatives(rows: Sequence[tuple[str, str, str]]) -> list[Html]:
+def alternatives(rows: Sequence[tuple[str, str, str]]) -> list[markup.Html]:
     """Return the table of `other_models`; at infinity, predictions do not differ."""
     first, *others = rows or [("", "", "")]
     if not others:
-        return [tag("p", first[0], class_="aside")] if first[0] else []
+        return [markup.tag("p", first[0], class_="aside")] if first[0] else []
     title, *titles = first[:2] if first[2].endswith(" = inf") else first
     body = [
-        tag(
+        markup.tag(
             "tr",
-            tag("th", tag("code", name), scope="row"),
-            *(cell(text, right=True) for _, text in zip(titles, cells, strict=False)),
+            markup.tag("th", markup.tag("code", name), scope="row"),
+            *(markup.cell(text, right=True) for _, text in zip(titles, cells, strict=False)),
         )
         for name, *cells in others
     ]
-    heads = [head(title), *(head(each, right=True) for each in titles)]
-    return [table(heads, body, caption="Other models that fit the data", narrow=True)]
+    heads = [markup.head(title), *(markup.head(each, right=True) for each in titles)]
+    return [markup.table(heads, body, caption="Other models that fit the data", narrow=True)]
 
 
-def _numbers(report: CallPathReport, curve: Curve) -> Html:
+def _numbers(report: CallPathReport, curve: Curve) -> markup.Html:
     """Return the data of the chart as a table, and the imbalance of processes."""
     fitted, unit = report.fitted, report.fitted.metric.unit
     model = np.full(len(fitted.points), np.nan)
@@ -328,11 +313,11 @@ def _numbers(report: CallPathReport, curve: Curve) -> Html:
         lines = [(*line, text) for line, text in zip(lines, cells, strict=True)]
     if fitted.is_measured_only:
         lines = [(*line[:2], *line[3:]) for line in lines]
-        return plain_table(lines, "Measured values")
-    return plain_table(lines, "Measured values and model")
+        return markup.plain_table(lines, "Measured values")
+    return markup.plain_table(lines, "Measured values and model")
 
 
-def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[Html]:
+def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[markup.Html]:
     if not steps:
         return []
     lines: list[tuple[str, ...]] = [("excess work", "inclusive", "exclusive")]
@@ -341,7 +326,7 @@ def _excess(fitted: Fitted, steps: list[ExcessStep], row: int) -> list[Html]:
         for step in steps
     ]
     base = "" if fitted.ideal is None else f", {fitted.ideal.meaning}"
-    return [plain_table(lines, f"Excess work between scales{base}")]
+    return [markup.plain_table(lines, f"Excess work between scales{base}")]
 
 
 _INDENT = "\N{EM SPACE}"
@@ -354,124 +339,142 @@ _OF_SUBTREES = (
 )
 
 
-def efficiency_section(shown: EfficiencyView | str) -> Html:
+def efficiency_section(shown: efficiency_text.EfficiencyView | str) -> markup.Html:
     """Return the factors by scale and by subtree, or the reason why there are none."""
     if isinstance(shown, str):
-        return tag("p", shown)
+        return markup.tag("p", shown)
     parts = [
-        tag("p", tag("strong", f"{headline(shown)}.")),
-        *(tag("p", line, class_="aside") for line in context_lines(shown)),
+        markup.tag("p", markup.tag("strong", f"{efficiency_text.headline(shown)}.")),
+        *(markup.tag("p", line, class_="aside") for line in efficiency_text.context_lines(shown)),
         _factors(shown),
     ]
     if len(shown.subtrees):
-        parts += [tag("h3", "Subtrees"), _subtrees(shown)]
-    return joined(*parts)
+        parts += [markup.tag("h3", "Subtrees"), _subtrees(shown)]
+    return markup.joined(*parts)
 
 
-def _factors(shown: EfficiencyView) -> Html:
+def _factors(shown: efficiency_text.EfficiencyView) -> markup.Html:
     found = shown.efficiency
-    heads = [head("factor")]
+    heads = [markup.head("factor")]
     for estimate in found.estimates:
         scale = f"{found.line.parameter} = {parameter_value(estimate.scale)}"
-        heads.append(head(scale, right=True))
+        heads.append(markup.head(scale, right=True))
         if estimate.is_predicted:
-            heads.append(head("band", right=True))
+            heads.append(markup.head("band", right=True))
     rows = []
     for factor in found.factors:
-        cells = [tag("th", _INDENT * shown.depth(factor) + label_of(factor), scope="row")]
+        cells = [
+            markup.tag(
+                "th", _INDENT * shown.depth(factor) + efficiency_text.label_of(factor), scope="row"
+            )
+        ]
         for estimate in found.estimates:
             value = shown.value(estimate, factor)
-            cells.append(_cell(value, value_text(shown, estimate, factor)))
+            cells.append(_cell(value, efficiency_text.value_text(shown, estimate, factor)))
             if estimate.is_predicted:
-                cells.append(cell(range_text(shown, estimate, factor), right=True))
-        rows.append(tag("tr", *cells))
-    return table(heads, rows, caption="Factors of parallel efficiency")
+                cells.append(
+                    markup.cell(efficiency_text.range_text(shown, estimate, factor), right=True)
+                )
+        rows.append(markup.tag("tr", *cells))
+    return markup.table(heads, rows, caption="Factors of parallel efficiency")
 
 
-def _cell(value: float, text: str) -> Html:
-    return cell(text if np.isnan(value) else number(value, text), right=True)
+def _cell(value: float, text: str) -> markup.Html:
+    return markup.cell(text if np.isnan(value) else markup.number(value, text), right=True)
 
 
-def _subtrees(shown: EfficiencyView) -> Html:
+def _subtrees(shown: efficiency_text.EfficiencyView) -> markup.Html:
     found, last = shown.efficiency, shown.efficiency.last
-    lost = lost_of(last, shown.scheme)
+    lost = efficiency_text.lost_of(last, shown.scheme)
     factors = [factor for factor in _OF_SUBTREES if factor in found.factors]
-    heads = [head("subtree"), head("lost", right=True), head("share", right=True)]
-    heads += [head(label_of(factor), right=True) for factor in factors]
+    heads = [
+        markup.head("subtree"),
+        markup.head("lost", right=True),
+        markup.head("share", right=True),
+    ]
+    heads += [markup.head(efficiency_text.label_of(factor), right=True) for factor in factors]
     rows = []
     # The page may leave out call paths, so these rows are not those of its cards.
-    names = CallPathLinks(found.experiment.tree, np.empty(0, np.intp))
+    names = markup.CallPathLinks(found.experiment.tree, np.empty(0, np.intp))
     places = shown.subtrees
     for place, path in zip(places.tolist(), names.paths(found.rows[places]), strict=True):
-        cells = [tag("th", path, scope="row")]
+        cells = [markup.tag("th", path, scope="row")]
         cells += [
-            _cell(float(values[place]), share_text(float(values[place])))
+            _cell(float(values[place]), efficiency_text.share_text(float(values[place])))
             for values in (lost, last.share)
         ]
         for factor in factors:
-            text = value_text(shown, last, factor, place)
+            text = efficiency_text.value_text(shown, last, factor, place)
             cells.append(_cell(shown.value(last, factor, place), text))
-        rows.append(tag("tr", *cells))
+        rows.append(markup.tag("tr", *cells))
     note = (
         "lost: time of the subtree without computation; share: its run time; both as shares of the "
         "run time of the program"
     )
-    return joined(table(heads, rows, caption="Subtrees"), tag("p", note, class_="aside"))
-
-
-def isoefficiency_section(found: Isoefficiency) -> Html:
-    """Return the problem sizes that keep an efficiency, as a table and a chart."""
-    columns, kept = iso_columns(found)
-    heads = [head(column.header, right=column.right) for column in columns]
-    cells = [[cell(text, right=column.right) for text in column.cells] for column in columns]
-    rows = [tag("tr", *row, cell(text)) for *row, text in zip(*cells, kept, strict=True)]
-    title = iso_title(found)
-    return joined(
-        tag("p", tag("strong", f"{'. '.join(iso_sentences(found))}.")),
-        *(tag("p", line, class_="aside") for line in iso_context(found)),
-        _chart_of_sizes(found),
-        table([*heads, head(title)], rows, caption=title),
+    return markup.joined(
+        markup.table(heads, rows, caption="Subtrees"), markup.tag("p", note, class_="aside")
     )
 
 
-def _chart_of_sizes(found: Isoefficiency) -> Html:
+def isoefficiency_section(found: Isoefficiency) -> markup.Html:
+    """Return the problem sizes that keep an efficiency, as a table and a chart."""
+    columns, kept = efficiency_text.iso_columns(found)
+    heads = [markup.head(column.header, right=column.right) for column in columns]
+    cells = [[markup.cell(text, right=column.right) for text in column.cells] for column in columns]
+    rows = [
+        markup.tag("tr", *row, markup.cell(text)) for *row, text in zip(*cells, kept, strict=True)
+    ]
+    title = efficiency_text.iso_title(found)
+    return markup.joined(
+        markup.tag(
+            "p", markup.tag("strong", f"{'. '.join(efficiency_text.iso_sentences(found))}.")
+        ),
+        *(markup.tag("p", line, class_="aside") for line in efficiency_text.iso_context(found)),
+        _chart_of_sizes(found),
+        markup.table([*heads, markup.head(title)], rows, caption=title),
+    )
+
+
+def _chart_of_sizes(found: Isoefficiency) -> markup.Html:
     points = [point for point in found.points if point.has_value]
     if len(points) < 2:
-        return Html("")
+        return markup.Html("")
     scales, sizes, low, high = (
         np.array([getattr(point, name) for point in points])
         for name in ("scale", "size", "low", "high")
     )
     last = found.fitted.measured_range(found.parameter)[1]
     curve = Curve(scales, np.full(len(points), np.nan), scales, sizes, low, high, last, scales[-1])
-    about = f"{iso_title(found)} over {found.parameter}"
-    return figure(curve, "1", found.parameter, key="sizes", label=about)
+    about = f"{efficiency_text.iso_title(found)} over {found.parameter}"
+    return markup.figure(curve, "1", found.parameter, key="sizes", label=about)
 
 
-def expectations_section(check: Check) -> Html:
+def expectations_section(check: Check) -> markup.Html:
     """Return every expectation with its status, in the order of the file."""
-    heads = [head(text) for text in ("status", "expectation", "result", "line")]
+    heads = [markup.head(text) for text in ("status", "expectation", "result", "line")]
     body = [_row(check, outcome) for outcome in check.outcomes]
     style = "passed" if check.passed else "failed"
-    return joined(
-        tag("p", tag("strong", last_line(check), class_=style)),
-        table(heads, body, caption="Expectations"),
-        tag("p", f"of {check.path}", class_="aside"),
+    return markup.joined(
+        markup.tag("p", markup.tag("strong", last_line(check), class_=style)),
+        markup.table(heads, body, caption="Expectations"),
+        markup.tag("p", f"of {check.path}", class_="aside"),
     )
 
 
-def _row(check: Check, outcome: Outcome) -> Html:
+def _row(check: Check, outcome: Outcome) -> markup.Html:
     status = str(outcome.status)
     names = [short_name(name) for name in worst_names(outcome)]
-    place = [shortened(names)] if names else []
+    place = [markup.shortened(names)] if names else []
     more = [*place, *details(outcome, check.control_of(outcome))]
-    said = joined(sentence(outcome), *(tag("div", line, class_="aside") for line in more))
-    return tag(
+    said = markup.joined(
+        sentence(outcome), *(markup.tag("div", line, class_="aside") for line in more)
+    )
+    return markup.tag(
         "tr",
-        cell(tag("span", status.upper(), class_=f"status {status}")),
-        tag("th", outcome.name, scope="row"),
-        cell(said),
-        cell(str(outcome.line), right=True),
+        markup.cell(markup.tag("span", status.upper(), class_=f"status {status}")),
+        markup.tag("th", outcome.name, scope="row"),
+        markup.cell(said),
+        markup.cell(str(outcome.line), right=True),
     )
 
 
@@ -480,39 +483,50 @@ _MOST = 100
 _POINTS = 200
 
 
-def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> Html:
+def quality_section(experiment: Experiment, findings: Sequence[Finding]) -> markup.Html:
     """Return one row per kind of finding with its remedy, and a description of the experiment."""
     coverage = coverage_rows(experiment)
     more = len(coverage) - 1 - _POINTS
-    rest = [tag("p", f"… {more} more points", class_="aside")] if more > 0 else []
-    return joined(
+    rest = [markup.tag("p", f"… {more} more points", class_="aside")] if more > 0 else []
+    return markup.joined(
         *findings_table(findings),
-        tag("h3", "Parameters"),
-        plain_table(parameter_rows(experiment), "Parameters"),
-        tag("h3", "Metrics"),
-        plain_table(metric_rows(experiment), "Metrics"),
-        tag("h3", "Points"),
-        plain_table(coverage[: _POINTS + 1], "Points"),
+        markup.tag("h3", "Parameters"),
+        markup.plain_table(parameter_rows(experiment), "Parameters"),
+        markup.tag("h3", "Metrics"),
+        markup.plain_table(metric_rows(experiment), "Metrics"),
+        markup.tag("h3", "Points"),
+        markup.plain_table(coverage[: _POINTS + 1], "Points"),
         *rest,
     )
 
 
-def findings_table(findings: Sequence[Finding]) -> list[Html]:
+def findings_table(findings: Sequence[Finding]) -> list[markup.Html]:
     """Return one row per kind of finding, with its remedy."""
     kinds = by_kind(findings)
     if not kinds:
-        return [tag("p", "There are no findings.")]
-    heads = [head("finding"), head("count", right=True), head("what"), head("what to do")]
+        return [markup.tag("p", "There are no findings.")]
+    heads = [
+        markup.head("finding"),
+        markup.head("count", right=True),
+        markup.head("what"),
+        markup.head("what to do"),
+    ]
     body = [
-        tag(
+        markup.tag(
             "tr",
-            tag("th", tag("code", finding.code), f" {KINDS[finding.code].what}", scope="row"),
-            cell(str(count), right=True),
-            cell(cut(f"{finding.subject}: {finding.message}", 600)),
-            cell(finding.remedy),
+            markup.tag(
+                "th", markup.tag("code", finding.code), f" {KINDS[finding.code].what}", scope="row"
+            ),
+            markup.cell(str(count), right=True),
+            markup.cell(cut(f"{finding.subject}: {finding.message}", 600)),
+            markup.cell(finding.remedy),
         )
         for finding, count in kinds[:_MOST]
     ]
     more = len(kinds) - len(body)
-    rest = [tag("p", f"… {more} more: cpmodel info --diagnostics", class_="aside")] if more else []
-    return [table(heads, body, caption="Findings"), *rest]
+    rest = (
+        [markup.tag("p", f"… {more} more: cpmodel info --diagnostics", class_="aside")]
+        if more
+        else []
+    )
+    return [markup.table(heads, body, caption="Findings"), *rest]

@@ -28,24 +28,13 @@ from callpath_modeler.report.headline import (
 )
 from callpath_modeler.report.layout import DEFAULT_STYLE, cut, tied
 from callpath_modeler.report.losses_text import comparison_sentence
+from callpath_modeler.report.page import markup
 from callpath_modeler.report.page.cards import (
     cards_section,
     efficiency_section,
     expectations_section,
     isoefficiency_section,
     quality_section,
-)
-from callpath_modeler.report.page.markup import (
-    CallPathLinks,
-    Html,
-    PageContent,
-    Provenance,
-    cell,
-    head,
-    joined,
-    pairs,
-    table,
-    tag,
 )
 from callpath_modeler.report.page.page_data import has_page_data, page_data
 from callpath_modeler.report.page.trees import ranking_section, tree_section
@@ -82,27 +71,27 @@ def main_rows(ranking: Ranking) -> IntArray:
     return order[: 1 + int(np.searchsorted(sums, _MOST * sums[-1]))]
 
 
-def summary_section(ranking: Ranking, names: CallPathLinks) -> Html:
+def summary_section(ranking: Ranking, names: markup.CallPathLinks) -> markup.Html:
     """Return the headline, the main call paths, and a description of the measurements."""
     rows = main_rows(ranking)[:_NAMED]
     named = zip(rows.tolist(), _last_names(ranking, rows), strict=True)
     told = [_told(ranking, row, name, names) for row, name in named]
     parts = [part for one in told for part in (one, "; ")][:-1]
-    because = [tag("p", joined(*parts, "."), class_="lede")] if told else []
-    return joined(
-        tag("h1", tied(cut(page_headline(ranking), 600))),
-        *(tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
-        *(tag("p", note) for note in scale_cost_notes(ranking, style=DEFAULT_STYLE)),
+    because = [markup.tag("p", markup.joined(*parts, "."), class_="lede")] if told else []
+    return markup.joined(
+        markup.tag("h1", tied(cut(page_headline(ranking), 600))),
+        *(markup.tag("p", note) for note in turning_notes(ranking, style=DEFAULT_STYLE)),
+        *(markup.tag("p", note) for note in scale_cost_notes(ranking, style=DEFAULT_STYLE)),
         *because,
         *(
-            [tag("p", comparison_sentence(ranking, style=DEFAULT_STYLE))]
+            [markup.tag("p", comparison_sentence(ranking, style=DEFAULT_STYLE))]
             if ranking.is_comparison
             else []
         ),
-        *(tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
-        *(tag("p", note) for note in missing_notes(ranking)),
-        *(tag("p", note) for note in sum_notes(ranking)),
-        tag("p", context(ranking), class_="aside"),
+        *(markup.tag("p", note) for note in model_notes(ranking, style=DEFAULT_STYLE)),
+        *(markup.tag("p", note) for note in missing_notes(ranking)),
+        *(markup.tag("p", note) for note in sum_notes(ranking)),
+        markup.tag("p", context(ranking), class_="aside"),
     )
 
 
@@ -114,9 +103,9 @@ def _last_names(ranking: Ranking, rows: IntArray) -> list[str]:
     return [cut(path[-1] if count[path[-1]] == 1 else "/".join(path)) for path in paths]
 
 
-def _told(ranking: Ranking, row: int, name: str, names: CallPathLinks) -> Html:
-    link = names.link(row, tag("code", name))
-    return joined(link, f" {takes_text(ranking, row, style=DEFAULT_STYLE)}")
+def _told(ranking: Ranking, row: int, name: str, names: markup.CallPathLinks) -> markup.Html:
+    link = names.link(row, markup.tag("code", name))
+    return markup.joined(link, f" {takes_text(ranking, row, style=DEFAULT_STYLE)}")
 
 
 _SCRIPTS = ("model.js", "chart.js", "flame.js", "explorer.js", "pair.js", "start.js")
@@ -126,22 +115,22 @@ _MOST_INPUTS = 500
 """Largest number of inputs that are listed."""
 
 
-def page(content: PageContent) -> str:
+def page(content: markup.PageContent) -> str:
     """Return an HTML document that needs no other file."""
     ranking = content.ranking
     fitted = ranking.fitted
     title = f"{fitted.experiment.name}: {fitted.metric.name} at {at_text(fitted, ranking.target)}"
-    names = CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
+    names = markup.CallPathLinks(fitted.experiment.tree, ranking.order[: content.top])
     lede = summary_section(ranking, names)
     return document(title, lede, _sections(content, names), data=data_of(content))
 
 
-def page_script() -> Html:
+def page_script() -> markup.Html:
     """Return the script of the page."""
-    return Html("\n".join(map(_asset, _SCRIPTS)))
+    return markup.Html("\n".join(map(_asset, _SCRIPTS)))
 
 
-def data_of(content: PageContent) -> str:
+def data_of(content: markup.PageContent) -> str:
     """Return the data of all call paths for the script; "" = the page has the printed tables."""
     ranking = content.ranking
     making = content.making
@@ -151,8 +140,8 @@ def data_of(content: PageContent) -> str:
 
 def document(
     title: str,
-    lede: Html,
-    sections: Mapping[str, tuple[str, Html]],
+    lede: markup.Html,
+    sections: Mapping[str, tuple[str, markup.Html]],
     *,
     data: str | None = None,
     style: str = "",
@@ -168,29 +157,35 @@ def document(
     style : styles after those of all pages
     """
     script = None if data is None else page_script()
-    head = tag(
+    preamble = markup.tag(
         "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy(script)),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(f"{_asset('page.css')}{_asset('explorer.css') if data else ''}{style}")),
+        markup.tag("meta", charset="utf-8"),
+        markup.tag("meta", http_equiv="Content-Security-Policy", content=policy(script)),
+        markup.tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        markup.tag("meta", name="color-scheme", content="light dark"),
+        markup.tag("title", title),
+        markup.tag("link", rel="icon", href="data:,"),
+        markup.tag(
+            "style",
+            markup.Html(f"{_asset('page.css')}{_asset('explorer.css') if data else ''}{style}"),
+        ),
     )
     named = [(key, name, _kind(key)) for key, (name, _) in sections.items()]
-    links = [tag("li", tag("a", name, href=f"#{key}"), class_=kind) for key, name, kind in named]
-    explorer: list[Html] = []
+    links = [
+        markup.tag("li", markup.tag("a", name, href=f"#{key}"), class_=kind)
+        for key, name, kind in named
+    ]
+    explorer: list[markup.Html] = []
     if data:
         explorer = [
-            tag("section", id="explore", hidden=True, aria_label="All call paths"),
-            tag("script", Html(data), id="data", type="application/octet-stream"),
+            markup.tag("section", id="explore", hidden=True, aria_label="All call paths"),
+            markup.tag("script", markup.Html(data), id="data", type="application/octet-stream"),
         ]
-    body = tag(
+    body = markup.tag(
         "body",
-        tag("header", lede),
-        tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag(
+        markup.tag("header", lede),
+        markup.tag("nav", markup.tag("ul", *links), aria_label="Sections"),
+        markup.tag(
             "main",
             *explorer,
             *(
@@ -198,12 +193,14 @@ def document(
                 for key, each in sections.items()
             ),
         ),
-        "" if script is None else tag("script", script),
+        "" if script is None else markup.tag("script", script),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{markup.tag('html', preamble, body, lang='en')}\n"
 
 
-def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str, Html]]:
+def _sections(
+    content: markup.PageContent, names: markup.CallPathLinks
+) -> dict[str, tuple[str, markup.Html]]:
     """Return the sections of the page by key, in order: titles and contents."""
     ranking, making = content.ranking, content.making
     fitted, rows = ranking.fitted, ranking.order[: content.top]
@@ -215,7 +212,7 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
         found["models"] = (title, cards_section(content, rows, names))
     if content.forecast is None:
         none = f"{fitted.metric.name} does not add up over call paths: it has no tree."
-        found["tree"] = ("Call tree", tag("p", none))
+        found["tree"] = ("Call tree", markup.tag("p", none))
     else:
         found["tree"] = ("Call tree", tree_section(content.forecast, names))
     if content.efficiency:
@@ -231,9 +228,11 @@ def _sections(content: PageContent, names: CallPathLinks) -> dict[str, tuple[str
     return found
 
 
-def _section(key: str, title: str, content: Html, *, kind: str | None) -> Html:
-    heading = tag("h2", title, id=f"{key}-title")
-    return tag("section", heading, content, id=key, aria_labelledby=f"{key}-title", class_=kind)
+def _section(key: str, title: str, content: markup.Html, *, kind: str | None) -> markup.Html:
+    heading = markup.tag("h2", title, id=f"{key}-title")
+    return markup.tag(
+        "section", heading, content, id=key, aria_labelledby=f"{key}-title", class_=kind
+    )
 
 
 def _kind(key: str) -> str | None:
@@ -241,7 +240,7 @@ def _kind(key: str) -> str | None:
     return "printed" if key in _PRINTED else None
 
 
-def policy(script: Html | None) -> str:
+def policy(script: markup.Html | None) -> str:
     """Return the content security policy: nothing from elsewhere, and no other script."""
     sources = {"default": "'none'", "style": "'unsafe-inline'", "img": "data:"}
     if script is not None:
@@ -254,7 +253,7 @@ def _asset(name: str) -> str:
     return files("callpath_modeler.report.page").joinpath(name).read_text(encoding="utf-8").strip()
 
 
-def provenance_section(making: Provenance, fitted: Fitted | None) -> Html:
+def provenance_section(making: markup.Provenance, fitted: Fitted | None) -> markup.Html:
     """Return everything that is needed to repeat the page and to compare the inputs.
 
     Parameters
@@ -267,13 +266,16 @@ def provenance_section(making: Provenance, fitted: Fitted | None) -> Html:
     if fitted is not None:
         settings = {**fitted.settings, "repetitions": fitted.models.aggregate}
         settings["hypotheses"] = _listed(json.loads(settings["hypotheses"]))
-    return joined(
-        pairs(
+    return markup.joined(
+        markup.pairs(
             [
-                ("command", tag("code", making.command)),
+                ("command", markup.tag("code", making.command)),
                 ("versions", versions),
                 *(
-                    ("configuration", joined(one.path, " · SHA-256 ", tag("code", one.sha256)))
+                    (
+                        "configuration",
+                        markup.joined(one.path, " · SHA-256 ", markup.tag("code", one.sha256)),
+                    )
                     for one in making.configuration
                 ),
                 *((name, value) for name, value in settings.items()),
@@ -293,21 +295,21 @@ def _listed(space: Mapping[str, object]) -> str:
     return "; ".join(parts)
 
 
-def _inputs(inputs: Sequence[Fingerprint]) -> list[Html]:
-    heads = [head("input"), head("size", right=True), head("SHA-256")]
+def _inputs(inputs: Sequence[Fingerprint]) -> list[markup.Html]:
+    heads = [markup.head("input"), markup.head("size", right=True), markup.head("SHA-256")]
     body = [
-        tag(
+        markup.tag(
             "tr",
-            tag("th", one.path, scope="row"),
-            cell("-" if one.size is None else f"{one.size} B", right=True),
-            cell(tag("code", one.sha256) if one.sha256 else _without(one)),
+            markup.tag("th", one.path, scope="row"),
+            markup.cell("-" if one.size is None else f"{one.size} B", right=True),
+            markup.cell(markup.tag("code", one.sha256) if one.sha256 else _without(one)),
         )
         for one in inputs[:_MOST_INPUTS]
     ]
     more = counted(len(inputs) - _MOST_INPUTS, "more input")
-    rest = [tag("p", f"… {more}", class_="aside")] if len(inputs) > _MOST_INPUTS else []
-    shown = tag("details", tag("summary", counted(len(inputs), "input")),
-                table(heads, body, caption="Inputs"), *rest)  # fmt: skip
+    rest = [markup.tag("p", f"… {more}", class_="aside")] if len(inputs) > _MOST_INPUTS else []
+    title = markup.tag("summary", counted(len(inputs), "input"))
+    shown = markup.tag("details", title, markup.table(heads, body, caption="Inputs"), *rest)
     return [shown]
 
 

@@ -33,6 +33,7 @@ from callpath_modeler.report.layout import DEFAULT_STYLE, NEXT, TextStyle
 from callpath_modeler.report.model_formulas import latex_formula, latex_name
 from callpath_modeler.report.model_text import CallPathReport
 from callpath_modeler.report.node import equation, other_models
+from callpath_modeler.report.page import markup
 from callpath_modeler.report.page.cards import (
     alternatives,
     expectations_section,
@@ -40,16 +41,6 @@ from callpath_modeler.report.page.cards import (
     quality_section,
 )
 from callpath_modeler.report.page.document import page, page_headline
-from callpath_modeler.report.page.markup import (
-    CallPathLinks,
-    Html,
-    PageContent,
-    figure,
-    joined,
-    legend,
-    spark,
-    tag,
-)
 from callpath_modeler.report.page.pair_page import pair_page
 from callpath_modeler.report.page.trees import ranking_rows
 from callpath_modeler.report.ranking_text import ShownRanking, context
@@ -117,7 +108,7 @@ def _page(thing: object) -> str:
 
 @_page.register
 def _(ranking: Ranking) -> str:
-    content = PageContent(
+    content = markup.PageContent(
         ranking=ranking,
         forecast=ranking if ranking.fitted.metric.additive else None,
         causes=explain_all(ranking, ranking.order[:_CARDS].tolist()),
@@ -143,9 +134,9 @@ _WIDTH = 120
 _NOWHERE = np.empty(0, np.intp)
 
 
-def html_of(thing: object) -> Html:
+def html_of(thing: object) -> markup.Html:
     """Return the HTML of a result for a notebook, with its styles."""
-    return tag("div", tag("style", _styles()), _content(thing), class_="cpmodel")
+    return markup.tag("div", markup.tag("style", _styles()), _content(thing), class_="cpmodel")
 
 
 def latex_of(model: CallPathModel) -> str:
@@ -158,33 +149,35 @@ def latex_of(model: CallPathModel) -> str:
     return f"${latex_name(fitted.metric.name)}({latex_name(name)}) = {formula}$"
 
 
-def svg_of(model: CallPathModel) -> Html:
+def svg_of(model: CallPathModel) -> markup.Html:
     """Return the chart of the model of a call path as a separate picture."""
-    return _chart(model, style=tag("style", _styles()))
+    return _chart(model, style=markup.tag("style", _styles()))
 
 
-def _styles() -> Html:
+def _styles() -> markup.Html:
     path = files("callpath_modeler.report.page").joinpath("notebook.css")
-    return Html(path.read_text(encoding="utf-8").strip())
+    return markup.Html(path.read_text(encoding="utf-8").strip())
 
 
 @singledispatch
-def _content(thing: object) -> Html:
+def _content(thing: object) -> markup.Html:
     raise TypeError(f"{thing!r} has no representation in notebooks")
 
 
 @_content.register
-def _(experiment: Experiment) -> Html:
-    return joined(tag("p", summary(experiment)), quality_section(experiment, experiment.findings))
+def _(experiment: Experiment) -> markup.Html:
+    return markup.joined(
+        markup.tag("p", summary(experiment)), quality_section(experiment, experiment.findings)
+    )
 
 
 @_content.register
-def _(study: Study) -> Html:
+def _(study: Study) -> markup.Html:
     return _content(study.runs())
 
 
 @_content.register
-def _(fitted: Fitted) -> Html:
+def _(fitted: Fitted) -> markup.Html:
     count = fitted.status_counts().most_common()
     told = ", ".join(f"{name.replace('_', ' ')}: {n}" for name, n in count)
     over = ", ".join(fitted.parameters)
@@ -192,47 +185,47 @@ def _(fitted: Fitted) -> Html:
         f"{fitted.experiment.name} · models of {fitted.metric.name} over {over} · "
         f"{counted(len(fitted.models), 'call path')} ({told})"
     )
-    return joined(tag("p", first), *findings_table(fitted.findings))
+    return markup.joined(markup.tag("p", first), *findings_table(fitted.findings))
 
 
 @_content.register
-def _(ranking: Ranking) -> Html:
+def _(ranking: Ranking) -> markup.Html:
     fitted, rows = ranking.fitted, ranking.order[:_TOP]
     notes = [
         *turning_notes(ranking, style=DEFAULT_STYLE),
         *model_notes(ranking, style=DEFAULT_STYLE),
     ]
-    told = joined(
-        tag("p", tag("strong", page_headline(ranking))),
-        *(tag("p", note) for note in notes),
-        tag("p", context(ranking), class_="aside"),
+    told = markup.joined(
+        markup.tag("p", markup.tag("strong", page_headline(ranking))),
+        *(markup.tag("p", note) for note in notes),
+        markup.tag("p", context(ranking), class_="aside"),
     )
     if not len(rows):
         return told
-    names = CallPathLinks(fitted.experiment.tree, _NOWHERE)
-    charts = [spark(CallPathReport.of(ranking, row).curve(_SPARK)) for row in rows.tolist()]
-    return joined(told, ranking_rows(ShownRanking(ranking, rows), names, charts))
+    names = markup.CallPathLinks(fitted.experiment.tree, _NOWHERE)
+    charts = [markup.spark(CallPathReport.of(ranking, row).curve(_SPARK)) for row in rows.tolist()]
+    return markup.joined(told, ranking_rows(ShownRanking(ranking, rows), names, charts))
 
 
 @_content.register
-def _(model: CallPathModel) -> Html:
+def _(model: CallPathModel) -> markup.Html:
     fitted, row = model.fitted, model.row
     tree, unit = fitted.experiment.tree, fitted.metric.unit
     status = FitStatus(int(fitted.models.status[row]))
-    title = tag("p", tag("code", model.callpath), f" @{tree.id_of(row)}")
+    title = markup.tag("p", markup.tag("code", model.callpath), f" @{tree.id_of(row)}")
     if not fitted.modelled[row]:
-        return joined(title, tag("p", f"no model: {model.status}: {status.sentence}"))
+        return markup.joined(title, markup.tag("p", f"no model: {model.status}: {status.sentence}"))
     target = _further(fitted)
     amount = amount_text(*_at(model, target), unit, style=DEFAULT_STYLE)
     said = equation(fitted, model.formula(pretty=True))
     grows = fitted.models.growth(row).text(fitted.parameter, pretty=True)
-    return joined(
+    return markup.joined(
         title,
-        tag("p", tag("code", said)),
-        tag("p", f"{grows} · at {at_text(fitted, target)}: ", tag("strong", amount)),
-        tag("p", f"{model.status}: {status.sentence}", class_="aside"),
+        markup.tag("p", markup.tag("code", said)),
+        markup.tag("p", f"{grows} · at {at_text(fitted, target)}: ", markup.tag("strong", amount)),
+        markup.tag("p", f"{model.status}: {status.sentence}", class_="aside"),
         _chart(model),
-        legend(),
+        markup.legend(),
         *alternatives(other_models(fitted, row, target, DEFAULT_STYLE)),
     )
 
@@ -246,22 +239,24 @@ def _at(model: CallPathModel, target: float) -> tuple[float, float, float]:
     return float(found.value[0]), float(found.low[0]), float(found.high[0])
 
 
-def _chart(model: CallPathModel, style: Html | None = None) -> Html:
+def _chart(model: CallPathModel, style: markup.Html | None = None) -> markup.Html:
     fitted, row, target = model.fitted, model.row, _further(model.fitted)
     at = _at(model, target)
     curve = sketch(fitted, np.array([row]), target, at, measured=False, count=_GRID)
     key = f"nb-{fitted.experiment.tree.id_of(row)}"
     told = f"{model!r}, {model.growth}"
-    return figure(curve, fitted.metric.unit, fitted.parameter, key=key, label=told, style=style)
+    return markup.figure(
+        curve, fitted.metric.unit, fitted.parameter, key=key, label=told, style=style
+    )
 
 
 @_content.register
-def _(check: Check) -> Html:
+def _(check: Check) -> markup.Html:
     return expectations_section(check)
 
 
 @_content.register
-def _(compared: Compared) -> Html:
+def _(compared: Compared) -> markup.Html:
     found = compared.difference
     return _lines(
         difference_text(
@@ -271,12 +266,12 @@ def _(compared: Compared) -> Html:
 
 
 @_content.register
-def _(losses: Losses) -> Html:
+def _(losses: Losses) -> markup.Html:
     shown = ExcessView(losses, ViewRequest(most=_TOP))
     return _lines(shown.text(TextStyle(width=_WIDTH)))
 
 
-def _lines(lines: Iterable[object]) -> Html:
+def _lines(lines: Iterable[object]) -> markup.Html:
     """Return the lines of a command, without its proposals of further commands."""
     texts = (str(line) for line in lines)
-    return tag("pre", "\n".join(text for text in texts if not text.startswith(NEXT)))
+    return markup.tag("pre", "\n".join(text for text in texts if not text.startswith(NEXT)))

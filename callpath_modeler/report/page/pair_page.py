@@ -14,18 +14,9 @@ from callpath_modeler.report.diff_text import (
     difference_sentences,
 )
 from callpath_modeler.report.layout import DEFAULT_STYLE, NEW, cut, tied
+from callpath_modeler.report.page import markup
 from callpath_modeler.report.page.cards import findings_table
 from callpath_modeler.report.page.document import document, provenance_section
-from callpath_modeler.report.page.markup import (
-    CallPathLinks,
-    Html,
-    Provenance,
-    cell,
-    head,
-    joined,
-    table,
-    tag,
-)
 from callpath_modeler.report.page.pair_data import has_pair_data, pair_data
 from callpath_modeler.report.page.trees import coloured
 from callpath_modeler.studies.comparison import Compared
@@ -37,7 +28,7 @@ _ROWS = 100
 
 def pair_page(
     compared: Compared,
-    making: Provenance | None = None,
+    making: markup.Provenance | None = None,
     rows: IntArray | None = None,
     top: int | None = None,
 ) -> str:
@@ -56,15 +47,15 @@ def pair_page(
     at = found.changes.at
     where = "" if found.pair.has_unknown_scale else f" at {setting_text(at)}"
     first, *others = difference_sentences(found, DEFAULT_STYLE)
-    lede = joined(
-        tag("h1", tied(cut(first, 600))),
-        *(tag("p", cut(sentence, 600), class_="lede") for sentence in others),
-        tag("p", context(found), class_="aside"),
+    lede = markup.joined(
+        markup.tag("h1", tied(cut(first, 600))),
+        *(markup.tag("p", cut(sentence, 600), class_="lede") for sentence in others),
+        markup.tag("p", context(found), class_="aside"),
     )
     listed = (found.order if rows is None else rows)[: _ROWS if top is None else top]
     sections = {
         "ranking": ("Differences", _differences(found, listed)),
-        "quality": ("Data quality", joined(*findings_table(compared.findings))),
+        "quality": ("Data quality", markup.joined(*findings_table(compared.findings))),
     }
     if making is not None:
         fitted = found.pair.new.fitted
@@ -76,24 +67,26 @@ def pair_page(
     return document(cut(title, 300), lede, sections, data=data)
 
 
-def _differences(found: ExperimentDifference, rows: IntArray) -> Html:
+def _differences(found: ExperimentDifference, rows: IntArray) -> markup.Html:
     """Return the table of `cpmodel diff` with its notes."""
     columns, names = difference_columns(found, rows, DEFAULT_STYLE)
-    paths: list[Html] = CallPathLinks(found.pair.tree, np.empty(0, np.intp)).paths(rows)
-    paths += [tag("span", "/".join(each)) for each in names[len(rows) :]]
-    body, foot = list[Html](), list[Html]()
+    paths: list[markup.Html] = markup.CallPathLinks(found.pair.tree, np.empty(0, np.intp)).paths(
+        rows
+    )
+    paths += [markup.tag("span", "/".join(each)) for each in names[len(rows) :]]
+    body, foot = list[markup.Html](), list[markup.Html]()
     for k, path in enumerate(paths):
         cells = [
-            cell(coloured(column, k), right=column.right, kind="growth" * (not column.right))
+            markup.cell(coloured(column, k), right=column.right, kind="growth" * (not column.right))
             for column in columns
         ]
-        line = tag("tr", tag("th", path, scope="row"), *cells)
+        line = markup.tag("tr", markup.tag("th", path, scope="row"), *cells)
         (body if k < len(rows) else foot).append(line)
-    heads = [head(column.header, right=column.right) for column in columns]
+    heads = [markup.head(column.header, right=column.right) for column in columns]
     header = " ".join(f" {column.header} " for column in columns)
     notes = difference_notes(found, rows, DEFAULT_STYLE, header)
     caption = "Call paths, the largest difference first"
-    return joined(
-        table([head("call path"), *heads], body, caption=caption, foot=tuple(foot)),
-        *(tag("p", note, class_="aside") for note in notes),
+    return markup.joined(
+        markup.table([markup.head("call path"), *heads], body, caption=caption, foot=tuple(foot)),
+        *(markup.tag("p", note, class_="aside") for note in notes),
     )

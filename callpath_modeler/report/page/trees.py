@@ -17,18 +17,7 @@ from callpath_modeler.report.columns import MODEL_NOTE
 from callpath_modeler.report.layout import DEFAULT_STYLE, TextColumn, cut
 from callpath_modeler.report.losses_text import ENSEMBLE, GAIN, LOSS, pair_note
 from callpath_modeler.report.outlined_view import sum_check_text, title
-from callpath_modeler.report.page.markup import (
-    CallPathLinks,
-    Html,
-    cell,
-    escaped,
-    head,
-    joined,
-    number,
-    scrolling,
-    table,
-    tag,
-)
+from callpath_modeler.report.page import markup
 from callpath_modeler.report.ranking_columns import RankedRows
 from callpath_modeler.report.ranking_text import (
     ShownRanking,
@@ -55,7 +44,9 @@ _TO_THE_RIGHT = frozenset(
 """Columns with numbers."""
 
 
-def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command: str) -> Html:
+def ranking_section(
+    ranking: Ranking, names: markup.CallPathLinks, first: int, command: str
+) -> markup.Html:
     """Return the ranked call paths, worst first, then a row for the others, and the total.
 
     Parameters
@@ -66,15 +57,19 @@ def ranking_section(ranking: Ranking, names: CallPathLinks, first: int, command:
     command : the command that lists all; "" = not known
     """
     rows = listed_rows(ranking, first)
-    notes = [tag("p", note, class_="aside") for note in _notes(ranking, rows)]
+    notes = [markup.tag("p", note, class_="aside") for note in _notes(ranking, rows)]
     if command and len(rows) < len(ranking.order):
-        notes.append(tag("p", "all call paths: ", tag("code", command), class_="aside"))
+        notes.append(
+            markup.tag("p", "all call paths: ", markup.tag("code", command), class_="aside")
+        )
     if not len(rows):
-        return joined(tag("p", "No call path could be modelled."), *notes)
-    return joined(ranking_rows(ShownRanking(ranking, rows), names), *notes)
+        return markup.joined(markup.tag("p", "No call path could be modelled."), *notes)
+    return markup.joined(ranking_rows(ShownRanking(ranking, rows), names), *notes)
 
 
-def ranking_rows(shown: ShownRanking, names: CallPathLinks, charts: Sequence[Html] = ()) -> Html:
+def ranking_rows(
+    shown: ShownRanking, names: markup.CallPathLinks, charts: Sequence[markup.Html] = ()
+) -> markup.Html:
     """Return a table of call paths, with a row for all others and the total.
 
     Parameters
@@ -87,20 +82,23 @@ def ranking_rows(shown: ShownRanking, names: CallPathLinks, charts: Sequence[Htm
     columns = shown.cells(rows, DEFAULT_STYLE)
     numbers, blank = _numbers(shown), [float("nan")] * len(rows)
     heads = [_head(name, column) for name, column in columns.items()]
-    heads[1:1] = [head("call path"), *([head("chart")] if charts else ())]
+    heads[1:1] = [markup.head("call path"), *([markup.head("chart")] if charts else ())]
     body = []
     for k, (row, path) in enumerate(zip(rows.tolist(), names.paths(rows), strict=True)):
         cells = [
             _cell(name, coloured(column, k), numbers.get(name, blank)[k])
             for name, column in columns.items()
         ]
-        of_row = [tag("th", names.link(row, path), scope="row"), *map(cell, charts[k : k + 1])]
-        body.append(tag("tr", *cells[:1], *of_row, *cells[1:]))
+        of_row = [
+            markup.tag("th", names.link(row, path), scope="row"),
+            *map(markup.cell, charts[k : k + 1]),
+        ]
+        body.append(markup.tag("tr", *cells[:1], *of_row, *cells[1:]))
     foot = [
         _last(columns, len(rows) + k, text, is_charted=bool(charts))
         for k, text in enumerate(shown.names_below)
     ]
-    return table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
+    return markup.table(heads, body, caption="Call paths, the costliest first", foot=tuple(foot))
 
 
 def listed_rows(ranking: Ranking, first: int) -> IntArray:
@@ -132,8 +130,8 @@ def _numbers(shown: ShownRanking) -> dict[str, list[Any]]:
     return {name: [*values] for name, values in columns.items()}
 
 
-def _head(name: str, column: TextColumn) -> Html:
-    return head(column.header, right=_is_number(name), kind=name)
+def _head(name: str, column: TextColumn) -> markup.Html:
+    return markup.head(column.header, right=_is_number(name), kind=name)
 
 
 def _is_number(name: str) -> bool:
@@ -141,39 +139,41 @@ def _is_number(name: str) -> bool:
     return name in _TO_THE_RIGHT or name.startswith("pair")
 
 
-def _cell(name: str, text: str, value: float) -> Html:
+def _cell(name: str, text: str, value: float) -> markup.Html:
     if name == "why":
-        return cell(text, kind=name)
+        return markup.cell(text, kind=name)
     if name == "growth":
-        return tag("td", text, class_=name, data_order=value)
+        return markup.tag("td", text, class_=name, data_order=value)
     if name == "trust":
-        return cell(trust_text(text, value), kind=name)
-    shown = number(value, text) if np.isfinite(value) else text
-    return cell(shown, right=_is_number(name), kind=name)
+        return markup.cell(trust_text(text, value), kind=name)
+    shown = markup.number(value, text) if np.isfinite(value) else text
+    return markup.cell(shown, right=_is_number(name), kind=name)
 
 
 def coloured(column: TextColumn, k: int) -> str:
     """Return a cell of a column; losses and gains have a colour."""
     kind = {LOSS: "lost", GAIN: "gained"}.get(column.styles[k] if column.styles else "")
-    return tag("span", column.cells[k], class_=kind) if kind else column.cells[k]
+    return markup.tag("span", column.cells[k], class_=kind) if kind else column.cells[k]
 
 
-def trust_text(marks: str, count: float | None) -> Html:
+def trust_text(marks: str, count: float | None) -> markup.Html:
     """Return marks of trust, with their number in words."""
     if count is None:
-        return Html("")
+        return markup.Html("")
     said = f"{count:g} of {MARKS} marks"
-    shown = tag("span", marks, role="img", aria_label=said, title=said)
-    return tag("data", shown, value=f"{count:g}")
+    shown = markup.tag("span", marks, role="img", aria_label=said, title=said)
+    return markup.tag("data", shown, value=f"{count:g}")
 
 
-def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool) -> Html:
+def _last(columns: dict[str, TextColumn], k: int, name: str, *, is_charted: bool) -> markup.Html:
     cells = [
-        cell(column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key)
+        markup.cell(
+            column.cells[k] if k < len(column.cells) else "", right=key in _TO_THE_RIGHT, kind=key
+        )
         for key, column in columns.items()
     ]
-    cells[1:1] = [tag("th", name, scope="row"), *([cell("")] if is_charted else ())]
-    return tag("tr", *cells)
+    cells[1:1] = [markup.tag("th", name, scope="row"), *([markup.cell("")] if is_charted else ())]
+    return markup.tag("tr", *cells)
 
 
 def _notes(ranking: Ranking, rows: IntArray) -> list[str]:
@@ -234,7 +234,7 @@ _TREE = ViewRequest(least=0.01, depth=_DEEPEST, most=_LINES, top=None)
 """The view of a page; call paths below 1 % share a line."""
 
 
-def tree_section(forecast: Answer, names: CallPathLinks) -> Html:
+def tree_section(forecast: Answer, names: markup.CallPathLinks) -> markup.Html:
     """Return the call tree as nested lists that fold.
 
     Parameters
@@ -243,7 +243,7 @@ def tree_section(forecast: Answer, names: CallPathLinks) -> Html:
     names : names of call paths, with links to cards
     """
     if not forecast.repetitions and not forecast.inputs.modelled.any():
-        return tag("p", "No call path could be modelled.")
+        return markup.tag("p", "No call path could be modelled.")
     shown = ForecastView(forecast, _TREE)
     own, whole = shown.values
     main = whole if shown.inclusive else own
@@ -262,14 +262,14 @@ def tree_section(forecast: Answer, names: CallPathLinks) -> Html:
     least = _NAME + sum(widths) + _GAP * len(widths)
     listed = " ".join(f"{width}rem" for width in widths)
     style = f"--columns: minmax({_NAME}rem, 1fr) {listed}; --least: {least:.1f}rem"
-    heads = (tag("span", column.header, class_=name) for name, column in columns.items())
-    first = tag("span", title(shown.outline), class_="name")
-    header = tag("div", first, *heads, class_="line heads")
+    heads = (markup.tag("span", column.header, class_=name) for name, column in columns.items())
+    first = markup.tag("span", title(shown.outline), class_="name")
+    header = markup.tag("div", first, *heads, class_="line heads")
     trust = main.trust.tolist()
     rows = [
         _line(columns, numbers, trust, k, _name(shown, k, names)) for k in range(len(shown.outline))
     ]
-    body = Html("".join(_nested(shown, rows)))
+    body = markup.Html("".join(_nested(shown, rows)))
     metric, check = forecast.size_metric, shown.check
     column = len(check.counted) - 1
     sums = [quantity(float(each[column]), metric.unit) for each in (check.counted, check.total)]
@@ -279,13 +279,13 @@ def tree_section(forecast: Answer, names: CallPathLinks) -> Html:
     about = (
         f"bold: the hot path; call paths below {percent(_TREE.least)} of the total share a line; "
     )
-    return joined(
-        scrolling("Call tree", tag("div", header, body, class_="tree", style=style)),
-        tag("p", f"{about}{told}", class_="aside"),
+    return markup.joined(
+        markup.scrolling("Call tree", markup.tag("div", header, body, class_="tree", style=style)),
+        markup.tag("p", f"{about}{told}", class_="aside"),
     )
 
 
-def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
+def _nested(shown: ForecastView, rows: Sequence[markup.Html]) -> Iterator[str]:
     """Yield lines as nested lists, without recursion."""
     outline = shown.outline
     shares = shown.values[1 if shown.inclusive else 0].share
@@ -304,17 +304,17 @@ def _nested(shown: ForecastView, rows: Sequence[Html]) -> Iterator[str]:
     yield "</ul></details></li>" * depth + "</ul>"
 
 
-def _name(shown: ForecastView, k: int, names: CallPathLinks) -> Html:
+def _name(shown: ForecastView, k: int, names: markup.CallPathLinks) -> markup.Html:
     outline = shown.outline
     if outline.nodes[k] == SHARED:
-        return tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
+        return markup.tag("span", f"… {len(outline.rests[k])} more", class_="name rest")
     node = int(outline.nodes[k])
     name = shown.view.name(node)
     short = cut(short_name(name), _NAMED) + " …" * bool(outline.is_closed[k])
-    hot = tag("span", " hot path", class_="unseen") if node in shown.hot else ""
-    text = tag("code", escaped(short), title=None if short == name else cut(name))
-    said = joined(names.link(node, text), hot)
-    return tag("span", said, class_="name hot" if hot else "name")
+    hot = markup.tag("span", " hot path", class_="unseen") if node in shown.hot else ""
+    text = markup.tag("code", markup.escaped(short), title=None if short == name else cut(name))
+    said = markup.joined(names.link(node, text), hot)
+    return markup.tag("span", said, class_="name hot" if hot else "name")
 
 
 def _line(
@@ -322,13 +322,13 @@ def _line(
     numbers: dict[str, list[float]],
     trust: Sequence[int],
     k: int,
-    name: Html,
-) -> Html:
+    name: markup.Html,
+) -> markup.Html:
     cells = []
     for key, column in columns.items():
         text = coloured(column, k)
-        shown: str = number(numbers[key][k], text) if key in numbers else text
+        shown: str = markup.number(numbers[key][k], text) if key in numbers else text
         if key == "trust":
             shown = trust_text(text, trust[k] if trust[k] >= 0 else None)
-        cells.append(tag("span", shown, class_=key))
-    return tag("span", name, *cells, class_="line")
+        cells.append(markup.tag("span", shown, class_=key))
+    return markup.tag("span", name, *cells, class_="line")

@@ -17,6 +17,7 @@ class Read:
     extent: Extent
     stated: dict[str, float] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, float] = field(default_factory=dict)
 
     @property
     def name(self):
