@@ -177,8 +177,7 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
         )
     lines += aligned(cells, numbers=True)
     kinds = ", ".join(f"{kind} {percent(cause.probability(kind))}" for kind in Kind)
-    agreement = "agree" if cause.agrees else "do not agree"
-    lines += ["", *wrap_lines(f"requirements and time {agreement}; probability: {kinds}", style)]
+    lines += ["", *wrap_lines(f"{_agreement_text(cause)}; probability: {kinds}", style)]
     lines += ["", *_share_lines(ranking, cause, cause.explained(), style=style)]
     lines += _family_lines(cause, style)
     lines += _imbalance_lines(ranking, cause)
@@ -186,6 +185,12 @@ def why_text(ranking: Ranking, cause: Cause, *, style: TextStyle) -> list[str]:
     lines += [""] * bool(found)
     lines += [line for name, text in found for line in wrap_lines(f"{name}: {text}", style)]
     return lines
+
+
+def _agreement_text(cause: Cause) -> str:
+    if not cause.has_needs:
+        return "no requirement is counted"
+    return f"requirements and time {'agree' if cause.agrees else 'do not agree'}"
 
 
 def _hypothesis_text(cause: Cause, law: str) -> str:
