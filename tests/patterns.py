@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from communication import NO_ROOT, WORLD, Rank
+from communication import NO_ROOT, WORLD, Rank, recorded, traced
+from cpmodel_commspec.operations import Traced
+from cpmodel_commspec.scalable.extrapolation import ScalableSpecification, extrapolate
 from trace_writer import Comm
 
 Program = Callable[[Rank], None]
@@ -407,3 +412,18 @@ PATTERNS = {
         Pattern(opposite, (10, 32)),
     )
 }
+
+
+def recorded_at(folder: Path, pattern: Pattern, processes: int) -> Traced:
+    """Return the operations of a pattern, from a trace that is written into `folder`."""
+    communicators = pattern.communicators(processes)
+    return recorded(traced(folder / str(processes), processes, pattern.program, communicators))
+
+
+@cache
+def extrapolated(name: str) -> ScalableSpecification:
+    """Return the program of a pattern for any number of processes, from its traces."""
+    with TemporaryDirectory() as folder:
+        pattern = PATTERNS[name]
+        traces = [recorded_at(Path(folder), pattern, p) for p in pattern.traces]
+    return extrapolate(traces).told

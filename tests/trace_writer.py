@@ -67,7 +67,9 @@ def write_trace(folder: Path, trace: Trace) -> Path:
     """Write an archive into `folder`, which must not exist, and return its anchor."""
     import otf2
 
-    with otf2.writer.open(str(folder), timer_resolution=trace.resolution) as archive:
+    # The default buffers are 5 MiB for each location, which take longer to clear than to fill.
+    small = {"chunk_size_events": 1 << 18, "chunk_size_definitions": 1 << 18}
+    with otf2.writer.open(str(folder), timer_resolution=trace.resolution, **small) as archive:
         writer = _Writer(archive, trace)
         groups = [*trace.processes, *(streams for _, streams in trace.accelerators)]
         for threads, locations in zip(groups, writer.locations, strict=True):

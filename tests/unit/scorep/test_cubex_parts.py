@@ -99,15 +99,16 @@ VARIANTS = [
 
 
 @cells("variant", VARIANTS)
-@cells("parts", [2, 1000])
-def test_every_number_of_parts_gives_the_same_bits(tmp_path, variant, parts):
+def test_every_number_of_parts_gives_the_same_bits(tmp_path, variant):
     path = written(tmp_path / "a.cubex", **variant)
     whole = read(path)
-    assert read(path, Workers(map, parts)) == whole
-    if not variant.get("packed"):
-        assert read(path, Workers(pickled_map, parts)) == whole
+    for parts in (2, 1000):
+        assert read(path, Workers(map, parts)) == whole
     with ThreadPoolExecutor(3) as executor, WorkerPool(3, executor=executor) as pool:
-        assert read(path, Workers(pool.map, parts)) == whole
+        assert read(path, Workers(pool.map, 1000)) == whole
+    # Another process opens the file again for each part, so that a few parts are enough.
+    if not variant.get("packed"):
+        assert read(path, Workers(pickled_map, 3)) == whole
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:3], ids=str)

@@ -223,7 +223,7 @@ def test_an_upgrade_that_moves_the_control_too_is_no_change_of_the_program(
 def test_a_slower_program_beside_a_quiet_control_is_named_within_three_records(number, own):
     soon = 0
     for seed in range(8):
-        values = history([seed, number], own=0.01, shared=0.05)
+        values = history([seed, number], records=33, own=0.01, shared=0.05)
         random, shape = np.random.default_rng([seed, 5]), values[~of(number)].shape
         values[~of(number)] *= np.exp(own * random.standard_normal(shape))
         values[~of(number), 30:] *= 1.2
@@ -267,7 +267,7 @@ def test_a_third_of_the_call_paths_that_become_slower_are_a_slower_program(numbe
     """They are too many to be named on their own, and too few to move the median."""
     soon = 0
     for seed in range(8):
-        values = history([seed, number], own=0.02, shared=0.05)
+        values = history([seed, number], records=33, own=0.02, shared=0.05)
         random = np.random.default_rng([seed, 9])
         rows = random.choice(np.flatnonzero(~of(number)), 9, replace=False)
         values[rows, 30:] *= random.uniform(1.3, 1.7, (9, 1, 1, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,12 @@ def numbers(models, targets, tmp_path, **options):
     return driven(text, NUMBERS % json.dumps(targets), tmp_path / "page.html")
 
 
+@cache
+def models_of(sample):
+    """Return the models of a sample, which no test changes."""
+    return fit(load([SAMPLES / sample]))
+
+
 def as_array(rows):
     return np.array(rows, float)  # "nan" and "inf" are texts in JSON
 
@@ -69,8 +76,8 @@ def library(models, target):
 
 
 @pytest.mark.parametrize("sample", ["stencil", "snap", "lulesh"])
-def test_numbers_of_all_call_paths_are_those_of_the_library(samples, tmp_path, sample):
-    models = fit(load([samples / sample]))
+def test_numbers_of_all_call_paths_are_those_of_the_library(sample, tmp_path):
+    models = models_of(sample)
     last = float(models.points[-1])
     ranking = content(models, 1000.0).ranking
     grid = stored.targets_of_page(ranking)
@@ -87,11 +94,11 @@ def test_numbers_of_all_call_paths_are_those_of_the_library(samples, tmp_path, s
 
 
 @pytest.mark.parametrize("sample", ["stencil", "snap", "lulesh"])
-@pytest.mark.parametrize("part", [0.3, 0.5])
-def test_bands_between_targets_are_within_two_percent_or_left_out(samples, tmp_path, sample, part):
-    models = fit(load([samples / sample]))
+def test_bands_between_targets_are_within_two_percent_or_left_out(sample, tmp_path):
+    models = models_of(sample)
     grid = stored.targets_of_page(content(models, 1000.0).ranking)
-    targets = (grid[1:] ** part * grid[:-1] ** (1 - part))[1::2].tolist()
+    part = np.resize([0.3, 0.5], len(grid) - 1)
+    targets = (grid[1:] ** part * grid[:-1] ** (1 - part))[1:].tolist()
     shown = left_out = 0
     for told in numbers(models, targets, tmp_path):
         made, columns = library(models, told["p"])
@@ -137,9 +144,9 @@ def test_models_with_a_change_point_have_their_earlier_law(tmp_path):
         np.testing.assert_allclose(as_array(told["false"])[:, 0], expected, rtol=1e-9)
 
 
-def test_other_call_paths_have_bands_within_two_percent(samples, tmp_path, monkeypatch):
+def test_other_call_paths_have_bands_within_two_percent(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "MAIN", 10)
-    models = fit(load([samples / "lulesh"]))
+    models = models_of("lulesh")
     (told,) = numbers(models, [1000.0], tmp_path)
     _, columns = library(models, 1000.0)
     for key, expected in zip(("false", "true"), columns, strict=True):
@@ -198,8 +205,8 @@ UI = """
 """
 
 
-def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
-    models = fit(load([samples / "stencil"]))
+def test_one_target_and_one_selection_move_every_view(tmp_path):
+    models = models_of("stencil")
     told = driven(page(content(models, 1024.0)), UI, tmp_path / "page.html")
     for key, target in (("first", 1024.0), ("typed", 512.0)):
         (own, _), shown = answer_at(models, target).call_paths, told[key]
@@ -236,9 +243,14 @@ def test_one_target_and_one_selection_move_every_view(samples, tmp_path):
     assert told["inclusive"]["0"] == pytest.approx(below.value[0], rel=1e-9)
 
 
-@pytest.mark.parametrize("width", [400, 900, 1400, 1920, 2560])
-def test_no_width_scrolls_sideways(samples, tmp_path, width):
-    models = fit(load([samples / "ddp"]))
+@cache
+def page_of_training():
+    """Return a page that is looked at in several widths."""
+    return page(content(models_of("ddp"), 16.0))
+
+
+@pytest.mark.parametrize("width", [400, 900, 1400, 2560])
+def test_no_width_scrolls_sideways(tmp_path, width):
     act = """await ready();
       const page = document.documentElement, all = [...document.querySelectorAll("#explore *")];
       const right = Math.max(...all.filter((each) => !each.closest(".frames, .card"))
@@ -246,7 +258,7 @@ def test_no_width_scrolls_sideways(samples, tmp_path, width):
       const list = document.querySelector(".list"), found = [list.scrollWidth, list.clientWidth];
       document.querySelectorAll("#explore .tabs button")[1].click();
       return [page.scrollWidth, page.clientWidth, right, ...found, list.scrollWidth];"""
-    told = driven(page(content(models, 16.0)), act, tmp_path / "page.html", width)
+    told = driven(page_of_training(), act, tmp_path / "page.html", width)
     whole, seen, right, ranking, room, tree = told
     assert whole <= seen
     assert right <= seen + 1
@@ -283,15 +295,15 @@ def test_series_without_models_and_without_costs_have_a_page(samples, tmp_path):
 
 
 def test_chains_of_calls_may_be_deep(tmp_path):
-    text = page(content(large(6_000, 5_990)))
+    text = page(content(large(3_000, 2_990)))
     act = """await ready();
       const explorer = new Explorer(await unpack(data), document.createElement("section"));
-      explorer.select(5989);
+      explorer.select(2989);
       return [explorer.details.querySelector("strong").textContent,
         document.querySelectorAll("#explore tr[data-row]").length];"""
     act = f'const data = document.getElementById("data").textContent; {act}'
     name, lines = driven(text, act, tmp_path / "page.html")
-    assert name.endswith("_5989")
+    assert name.endswith("_2989")
     assert lines == 100
 
 
@@ -313,12 +325,12 @@ GROWTHS = """
 """
 
 
-@pytest.mark.parametrize("inclusive", [False, True])
-def test_growths_are_the_ranges_of_the_ranking(inclusive, tmp_path):
+def test_growths_are_the_ranges_of_the_ranking(tmp_path):
     study = Study(str(SAMPLES / "lulesh"))
-    ranking = study.ranking(target=1000.0, inclusive=inclusive)
-    text = page(content(ranking.fitted, 1000.0))
-    shown = driven(text, GROWTHS, tmp_path / "page.html")[inclusive]
-    rows = np.arange(len(ranking.tree))
-    assert shown == growth_range_texts(ranking, rows, pretty=True)
-    assert any("…" in each for each in shown)
+    rankings = [study.ranking(target=1000.0, inclusive=each) for each in (False, True)]
+    text = page(content(rankings[0].fitted, 1000.0))
+    found = driven(text, GROWTHS, tmp_path / "page.html")
+    for ranking, shown in zip(rankings, found, strict=True):
+        rows = np.arange(len(ranking.tree))
+        assert shown == growth_range_texts(ranking, rows, pretty=True)
+        assert any("…" in each for each in shown)
