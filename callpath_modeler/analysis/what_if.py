@@ -26,7 +26,7 @@ from callpath_modeler.analysis.waiting import delays_at, parts_of, predicted_run
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.call_class import CallClass
+from callpath_modeler.profile.call_class import CallClass, blocks_for_a_message
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.units import decimal_of
@@ -196,12 +196,14 @@ def _largest_waiting(fitted: Fitted, target: float, rows: IntArray) -> FloatArra
 
 
 def _in_chains(fitted: Fitted, rows: IntArray) -> BoolArray:
-    """Return whether all messages below the callers of computations are sent and received alone."""
+    """Return whether all messages below the callers of computations block, [n].
+
+    A process that exchanges messages uses requests, MPI_Sendrecv, or a neighbourhood collective.
+    """
     tree = fitted.experiment.tree
     overlaps = np.array(
         [
-            each.call_class in _MESSAGES
-            and (each.call_class is not CallClass.POINT_TO_POINT or "sendrecv" in each.name.lower())
+            each.call_class in _MESSAGES and not blocks_for_a_message(each.name)
             for each in tree.regions
         ],
         bool,

@@ -213,6 +213,7 @@ _MESSAGES = re.compile(
     r"(?:(?:p|i)?[bsr]?send|p?i?m?recv|i?sendrecv(?:_replace)?|i?m?probe|start|startall"
     r"|[bsrp]?s?send|pready(?:_range|_list)?|parrived|i?neighbor_\w+)(?:_init)?"
 )
+_BLOCKING = re.compile(r"[bsr]?send|m?recv|m?probe")
 _WAITS = re.compile(r"(?:wait|test)(?:all|any|some)?")
 _ACCESSES = re.compile(
     r"r?put|r?get|r?accumulate|r?get_accumulate|fetch_and_op|compare_and_swap"
@@ -249,6 +250,18 @@ def call_class(name: str, paradigm: str = "", role: str = "") -> CallClass:
     (<CallClass.ALLREDUCE: 'allreduce'>, <CallClass.WAIT: 'wait'>, <CallClass.COMPUTATION: 'computation'>)
     """  # noqa: E501 - the output of the example is one line
     return _class_of(name, paradigm.lower(), role.lower().replace(" ", "_"))
+
+
+def blocks_for_a_message(name: str) -> bool:
+    """Return whether a region is an MPI function that sends, receives or probes, and blocks.
+
+    Examples
+    --------
+    >>> blocks_for_a_message("mpi_recv_"), blocks_for_a_message("MPI_Sendrecv")
+    (True, False)
+    """
+    plain = _without_decoration(name)
+    return plain is not None and _BLOCKING.fullmatch(plain) is not None
 
 
 @cache

@@ -37,8 +37,8 @@ def ranking():
             "main/sweep/MPI_Recv": 8e-3 * one,
             "main/halo": 1e-9 * one,
             "main/halo/stencil": 5e-3 * one,
-            "main/halo/MPI_Recv": 4e-3 * one,
-            "main/halo/MPI_Waitall": 4e-3 * one,
+            "main/halo/MPI_Isend": 1e-6 * one,
+            "main/halo/MPI_Recv": 8e-3 * one,
         },
         points=POINTS,
     )
