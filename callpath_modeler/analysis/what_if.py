@@ -201,16 +201,20 @@ def _in_chains(fitted: Fitted, rows: IntArray) -> BoolArray:
     A process that exchanges messages uses requests, MPI_Sendrecv, or a neighbourhood collective.
     """
     tree = fitted.experiment.tree
-    overlaps = np.array(
+    upto = _calls_before(
+        tree,
         [
             each.call_class in _MESSAGES and not blocks_for_a_message(each.name)
             for each in tree.regions
         ],
-        bool,
     )
-    upto = np.concatenate([[0], np.cumsum(overlaps[tree.region])])
     caller = _caller(tree, rows)
     return np.asarray(upto[tree.end[caller]] == upto[caller])
+
+
+def _calls_before(tree: CallTree, is_counted: Sequence[bool]) -> IntArray:
+    """Return the number of counted call paths before each, [call paths + 1], by region."""
+    return np.concatenate([[0], np.cumsum(np.array(is_counted, bool)[tree.region])])
 
 
 def _caller(tree: CallTree, rows: IntArray) -> IntArray:
@@ -222,13 +226,8 @@ def _between_messages(fitted: Fitted, rows: IntArray) -> BoolArray:
     """Return whether a computation or its caller sends messages, and calls nothing collective."""
     tree = fitted.experiment.tree
     classes = [region.call_class for region in tree.regions]
-    some, whole = (
-        np.concatenate([[0], np.cumsum(np.array(kinds)[tree.region])])
-        for kinds in (
-            [each in _MESSAGES for each in classes],
-            [each.is_collective for each in classes],
-        )
-    )
+    some = _calls_before(tree, [each in _MESSAGES for each in classes])
+    whole = _calls_before(tree, [each.is_collective for each in classes])
     caller = _caller(tree, rows)
     # A caller such as main calls something collective.
     found = np.zeros(len(rows), bool)

@@ -20,12 +20,23 @@ POINTS = np.array([8.0, 16, 32, 64, 128])
 FAR = 512.0
 
 
+def ranked(times, uneven):
+    """Return the ranking of mean times; the slowest process takes `uneven` times as long, or 1."""
+    made = experiment(times, points=POINTS)
+    column = made.columns["time"]
+    imbalance = np.ones(column.exclusive.shape, np.float32)
+    for path, factor in uneven.items():
+        imbalance[find_one(made.tree, path)] = factor
+    columns = {"time": replace(column, imbalance=imbalance)}
+    return cpm.rank(pipeline.fit(replace(made, columns=columns, reduction=Reduction.MEAN)), FAR)
+
+
 @pytest.fixture(scope="module")
 def ranking():
     """Work of the root for which a broadcast waits, uneven work, and a pipeline."""
     root = 1e-5 * POINTS
     one = np.ones(len(POINTS))
-    made = experiment(
+    return ranked(
         {
             "main": 1e-4 * one,
             "main/norm": root / POINTS,
@@ -40,14 +51,8 @@ def ranking():
             "main/halo/MPI_Isend": 1e-6 * one,
             "main/halo/MPI_Recv": 8e-3 * one,
         },
-        points=POINTS,
+        {"main/norm": POINTS, "main/solve": 1.5},
     )
-    column, tree = made.columns["time"], made.tree
-    uneven = np.ones(column.exclusive.shape, np.float32)
-    uneven[find_one(tree, "main/norm")] = POINTS
-    uneven[find_one(tree, "main/solve")] = 1.5
-    columns = {"time": replace(column, imbalance=uneven)}
-    return cpm.rank(pipeline.fit(replace(made, columns=columns, reduction=Reduction.MEAN)), FAR)
 
 
 def asked(ranking, *texts):
@@ -117,7 +122,7 @@ def test_work_in_an_exchange_gains_its_own_time_with_a_wide_band(ranking):
 
 def test_two_computations_of_a_chain_share_its_waiting():
     one = np.ones(len(POINTS))
-    made = experiment(
+    ranking = ranked(
         {
             "main": 1e-4 * one,
             "main/sweep": 1e-9 * one,
@@ -126,11 +131,8 @@ def test_two_computations_of_a_chain_share_its_waiting():
             "main/sweep/MPI_Recv": 8e-3 * one,
             "main/sweep/MPI_Send": 1e-6 * one,
         },
-        points=POINTS,
+        {},
     )
-    column = made.columns["time"]
-    even = {"time": replace(column, imbalance=np.ones(column.exclusive.shape, np.float32))}
-    ranking = cpm.rank(pipeline.fit(replace(made, columns=even, reduction=Reduction.MEAN)), FAR)
     gain = gains_of(ranking, "main/sweep/lower", "main/sweep/upper")
     assert gain.value == pytest.approx([(6e-3 * 12e-3) ** 0.5, (2e-3 * 4e-3) ** 0.5], rel=0.02)
 

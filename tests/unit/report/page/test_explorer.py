@@ -249,7 +249,7 @@ def page_of_training():
     return page(content(models_of("ddp"), 16.0))
 
 
-@pytest.mark.parametrize("width", [400, 900, 1400, 2560])
+@pytest.mark.parametrize("width", [400, 900, 1400, 1920, 2560])
 def test_no_width_scrolls_sideways(tmp_path, width):
     act = """await ready();
       const page = document.documentElement, all = [...document.querySelectorAll("#explore *")];
@@ -295,15 +295,15 @@ def test_series_without_models_and_without_costs_have_a_page(samples, tmp_path):
 
 
 def test_chains_of_calls_may_be_deep(tmp_path):
-    text = page(content(large(3_000, 2_990)))
+    text = page(content(large(6_000, 5_990)))
     act = """await ready();
       const explorer = new Explorer(await unpack(data), document.createElement("section"));
-      explorer.select(2989);
+      explorer.select(5989);
       return [explorer.details.querySelector("strong").textContent,
         document.querySelectorAll("#explore tr[data-row]").length];"""
     act = f'const data = document.getElementById("data").textContent; {act}'
     name, lines = driven(text, act, tmp_path / "page.html")
-    assert name.endswith("_2989")
+    assert name.endswith("_5989")
     assert lines == 100
 
 

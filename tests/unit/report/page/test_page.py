@@ -313,7 +313,7 @@ def large(count: int, depth: int, letters: int = 30):
     return fit(replace(made, tree=tree, columns={"time": values}))
 
 
-@cells(("count", "depth", "letters"), [(4000, 600, 30), (40, 10, 9_000), (150, 60, 300)])
+@cells(("count", "depth", "letters"), [(4000, 1500, 30), (40, 10, 9_000), (150, 60, 300)])
 @cells("inclusive", [False, True])
 def test_a_page_is_of_a_few_megabytes_at_most_whatever_call_paths_there_are(
     count, depth, letters, inclusive
