@@ -31,7 +31,12 @@ from callpath_modeler.analysis.cause_search import find_causes
 from callpath_modeler.analysis.excess_work import Excess
 from callpath_modeler.analysis.node_values import NodeAnswer, NodeSums, NodeValues
 from callpath_modeler.analysis.predict import Predicted, fastest_below, predict, sums_below
-from callpath_modeler.analysis.program_costs import ProgramCosts, costs_at, predicted_operands
+from callpath_modeler.analysis.program_costs import (
+    ROUNDING,
+    ProgramCosts,
+    costs_at,
+    predicted_operands,
+)
 from callpath_modeler.analysis.uncertain import (
     Band,
     Total,
@@ -121,7 +126,9 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
     @property
     def imbalance_excess(self) -> float:
         """Excess work of the run time beyond the sum of the call paths; NaN = not defined."""
-        return self.total_excess - float(self.sum_of_all.excess[0])
+        rest = self.total_excess - float(self.sum_of_all.excess[0])
+        # Excess work is a share of the whole time, so rounding errors do not depend on its size.
+        return 0.0 if abs(rest) <= ROUNDING else rest
 
     @property
     def decides(self) -> Costs:

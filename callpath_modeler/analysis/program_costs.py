@@ -47,7 +47,7 @@ KNOWN = 3
 """Marks of trust of a prediction that counts as known."""
 _MANY = 100_000
 """Number of call paths whose bands at several scales take more than a second."""
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Relative error of sums of many call paths."""
 
 
@@ -447,7 +447,7 @@ class ProgramCosts:
 def _beyond(whole: float, parts: float) -> float:
     """Return the rest of a total without its parts; rounding errors are no rest."""
     rest = whole - parts
-    return 0.0 if abs(rest) <= _ROUNDING * abs(whole) else rest
+    return 0.0 if abs(rest) <= ROUNDING * abs(whole) else rest
 
 
 def _shares_in_the_limit(fitted: Fitted) -> FloatArray:
