@@ -333,6 +333,11 @@ class Cause:
         return not 1 - CLEAR < required < CLEAR
 
     @property
+    def is_probably_required(self) -> bool:
+        """True if requirements are at least as probable as all other causes together."""
+        return self.probability(Kind.REQUIRED) >= MOSTLY
+
+    @property
     def best_probability(self) -> float:
         """Probability of the most probable hypothesis."""
         group, k = self._group()
@@ -372,7 +377,7 @@ class Cause:
         size = len(group.hypotheses[best].features)
         used = int(np.isfinite(self.causes.needs.error[self.place]).sum())
         misfit = float(group.regressions[best].misfit[k])
-        return self.probability(Kind.REQUIRED) >= MOSTLY and fits(misfit, used - size)
+        return self.is_probably_required and fits(misfit, used - size)
 
     def families(self) -> list[tuple[Family, float]]:
         """Return algorithms with their probabilities among all algorithms, most probable first.
@@ -395,7 +400,7 @@ class Cause:
     def family(self) -> Family | None:
         """The algorithm of a collective operation; None = none, or the data cannot tell which."""
         found = self.families()
-        sure = found and found[0][1] >= _TOLD and self.probability(Kind.REQUIRED) >= MOSTLY
+        sure = found and found[0][1] >= _TOLD and self.is_probably_required
         return found[0][0] if sure else None
 
     def terms(self) -> tuple[Hypothesis, list[LawTerm]]:

@@ -231,8 +231,14 @@ def _family_lines(cause: Cause, style: TextStyle) -> list[str]:
     families = cause.families()
     if not families:
         return []
-    told = cause.family.name if cause.family else "cannot tell which"
-    cells = [(f"algorithm: {told}", "probability", "time of a call", "source")]
+    if cause.family is not None:
+        head = f"algorithm: {cause.family.name}"
+    elif cause.is_probably_required:
+        head = "algorithm: cannot tell which"
+    else:
+        # The probabilities are those among algorithms, and waiting may be more likely than all.
+        head = "algorithm, if requirements are the cause"
+    cells = [(head, "probability", "time of a call", "source")]
     for family, probability in families:
         if probability >= _WORTH_A_WORD:
             cells.append((f"  {family.name}", percent(probability), family.formula, family.source))

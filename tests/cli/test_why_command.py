@@ -132,3 +132,11 @@ def test_an_unlikely_hypothesis_is_called_one_possibility(run, samples):
     assert done.status == 0, done.err
     (line,) = [each for each in done.out.splitlines() if each.startswith("most probable of")]
     assert re.search(r"waits \([1-4]\d %\)\. None is likely", line)
+
+
+def test_algorithms_that_are_unlikely_are_told_under_a_condition(run, shared_data):
+    """The answer said "cannot tell which" above the only algorithm, with 100 %."""
+    told = run("why", shared_data / "scorep/npb_ft.strong", "ft/MPI_Init", "--target", "256").out
+    assert "why: waits" in told
+    assert "algorithm, if requirements are the cause" in told
+    assert "cannot tell which" not in told
