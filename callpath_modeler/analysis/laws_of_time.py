@@ -365,11 +365,11 @@ def _laws(
     """Yield law, algorithms and features of hypotheses without waiting."""
     calls = _calls(needs, kind)
     if kind in FAMILIES:
-        yield "c", None, (calls,)
+        yield "time for each call", None, (calls,)
         sizes = _sizes(needs, kind, calls)
         if sizes:
-            yield "c n", None, (sizes[0],)
-            yield "c1 + c2 n", None, (calls, sizes[0])
+            yield "time for each byte", None, (sizes[0],)
+            yield "time for each call and each byte", None, (calls, sizes[0])
         for family in FAMILIES[kind]:
             (latency,) = _per_process(needs, calls, (family.latency,))
             sent = [] if family.size is None else _per_process_and_size(
@@ -380,18 +380,18 @@ def _laws(
         return
     sized = _transferred(needs, kind, calls)
     if sized is not None:
-        yield "m c1", None, (calls,)
-        yield "m c2 s", None, (sized,)
-        yield "m (c1 + c2 s)", None, (calls, sized)
+        yield "time for each call", None, (calls,)
+        yield "time for each byte", None, (sized,)
+        yield "time for each call and each byte", None, (calls, sized)
         return
     operations = _operations(needs, kind)
-    yield "linear", None, (calls,)
+    yield "in proportion to requirements", None, (calls,)
     for one in operations:
-        yield "linear", None, (one,)
-        yield "linear", None, (calls, one)
+        yield "in proportion to requirements", None, (one,)
+        yield "in proportion to requirements", None, (calls, one)
     for k, one in enumerate(operations):
         for other in operations[k + 1 :]:
-            yield "linear", None, (one, other)
+            yield "in proportion to requirements", None, (one, other)
 
 
 def _alone_or_together(
