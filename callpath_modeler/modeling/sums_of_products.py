@@ -117,13 +117,17 @@ def largest_of_each(row: IntArray, number: FloatArray, count: int) -> FloatArray
 def fit_sums(
     row: int, data: ScaledRows, fitted: FloatArray, space: ProductSpace, ways: Deviations
 ) -> SumFits | None:
-    """Return the promising sums of the only row of `data`; None if there are none."""
+    """Return the promising sums of the only row of `data`; None if none is possible."""
     unit = error_unit(data, fitted)
     weights = np.concatenate([relative_weights(data, unit, drift) for drift in ways.drifts])
     parts = promising_sums(data, weights[0], space, ways)
     if not parts:
         return None
-    return SumFits.joined([_fits(row, data, unit[0], weights, each, space, ways) for each in parts])
+    found = SumFits.joined(
+        [_fits(row, data, unit[0], weights, each, space, ways) for each in parts]
+    )
+    # Every sum may need a coefficient that is not positive.
+    return found if np.isfinite(found.log_evidence).any() else None
 
 
 def _fits(

@@ -26,6 +26,7 @@ from callpath_modeler.readers.parameters import FROM_PROFILE
 from callpath_modeler.readers.profile_runs import ReadRun
 from callpath_modeler.readers.tokens import (
     NameWord,
+    NumberColumn,
     columns_of,
     different_names,
     kinds_of,
@@ -367,23 +368,31 @@ def _with_kinds(read: list[ReadRun]) -> list[ReadRun]:
 
 
 def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> list[ReadRun]:
-    """Return runs with the numbers of their names that count kinds from 0: ``i0``, ``i1``, ``i2``.
+    """Return runs with the numbers of their names that name kinds.
 
-    A size or a number of workers is not 0, and models need positive values.
+    They count kinds from 0, as ``i0``, ``i1``, ``i2`` do: a size or a number of workers is not 0,
+    and models need positive values. Or words follow from them, as from ``team6_merge`` and
+    ``team16_quick``: the runs of each number are those of another program.
     """
     if not _have_names(read) or any(run.file.is_explicit for run in read):
         return read
-    for column in columns_of([run.file.components for run in read]):
+    if any(_KIND in run.metadata for run in read):
+        return read
+    names = [run.file.components for run in read]
+    words = ["_".join(each) for each in zip(*words_of(names), strict=True)] or [""] * len(read)
+    for column in columns_of(names):
         number = Counter(column.values)
-        counts = {*number} == {float(k) for k in range(len(number))}
-        is_named = names_a_case(column.label) or (len(column.label) == 1 and column.label != "t")
-        is_kind = column.joined and is_named and column.word in {NameWord.SIZE, NameWord.OTHER}
-        if not counts or not is_kind or len(number) < 2 or column.label in parameters:
-            continue
-        if min(number.values()) < 2 or any(_KIND in run.metadata for run in read):
+        has_words = _tells_words(column, words)
+        is_kind = has_words or _counts_kinds(column)
+        if not is_kind or column.label in parameters or min(number.values()) < 2:
             continue
         sign = re.compile(rf"(?<![A-Za-z]){re.escape(column.label)}[-_.=:]?\d+")
-        texts = [f"{column.label}{value:.0f}" for value in column.values if value is not None]
+        values = [f"{column.label}{value:.0f}" for value in column.values if value is not None]
+        texts = (
+            [f"{value}_{word}" for value, word in zip(values, words, strict=True)]
+            if has_words
+            else values
+        )
         return [
             structs.replace(
                 run,
@@ -396,6 +405,22 @@ def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> li
             for run, text in zip(read, texts, strict=True)
         ]
     return read
+
+
+def _counts_kinds(column: NumberColumn) -> bool:
+    """Return whether numbers with a word that is no size count from 0."""
+    number = {*column.values}
+    is_named = names_a_case(column.label) or (len(column.label) == 1 and column.label != "t")
+    is_kind = column.joined and is_named and column.word in {NameWord.SIZE, NameWord.OTHER}
+    return is_kind and len(number) > 1 and number == {float(k) for k in range(len(number))}
+
+
+def _tells_words(column: NumberColumn, words: Sequence[str]) -> bool:
+    """Return whether the words of names follow from a number whose own word is unknown."""
+    if not column.joined or column.word is not NameWord.OTHER or None in column.values:
+        return False
+    pairs = {*zip(column.values, words, strict=True)}
+    return len(pairs) == len({*column.values}) > 1 < len({*words})
 
 
 def _have_names(read: Sequence[ReadRun]) -> bool:

@@ -26,7 +26,13 @@ def test_why_names_the_cause_with_its_law_and_shares(run, more_calls):
     assert second == "why: more work"
     text = "\n".join(rest)
     agree = "requirements and time agree"
-    for part in ("hypotheses: in proportion to requirements (", "visits", agree, "100 %", "95 % band"):
+    for part in (
+        "hypotheses: in proportion to requirements (",
+        "visits",
+        agree,
+        "100 %",
+        "95 % band",
+    ):
         assert part in text
 
 

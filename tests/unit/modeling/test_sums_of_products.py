@@ -280,3 +280,19 @@ def test_models_of_more_shapes_than_columns_can_number_are_refused(monkeypatch):
     monkeypatch.setattr(row_models, "MOST_SHAPES", 3)
     with pytest.raises(UsageError, match="more than 3 different products"):
         fit(points, values)
+
+
+@cells("law", ["peak", "step"])
+def test_values_that_no_sum_of_positive_terms_fits_have_other_models(law):
+    """Every sum had the evidence zero there, which ended in an IndexError."""
+    points = grid(
+        (2.0, 4.0, 8.0, 16.0, 32.0, 64.0), [2.0**k for k in range(16, 25, 2)], (6, 16, 22)
+    )
+    p, n, m = points.T
+    exact = (
+        np.where(m == 16, n / p, 1e-3) if law == "peak" else np.where(m < 22, 1e-6, 1e-9 * n / p)
+    )
+    noise = np.exp(0.05 * np.random.default_rng(0).standard_normal((1, len(points), 1)))
+    models = fit(points, exact[None, :, None] * noise, space=FEW)
+    assert models.status[0] == FitStatus.OK
+    assert np.isfinite(models.values(points)).all()

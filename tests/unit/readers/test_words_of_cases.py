@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 import case_series as cs
@@ -146,6 +148,33 @@ def test_runs_of_one_case_are_numbered_apart_from_those_of_others(tmp_path):
     experiment = load(folder)
     assert {*experiment.cases} == CASES
     assert max(run.repetition for run in experiment.runs) == 2
+
+
+def write_stacks(file, milliseconds):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"main {milliseconds}\nmain;solve {2 * milliseconds}\n")
+
+
+def test_a_number_that_tells_the_words_of_names_is_part_of_a_case(tmp_path):
+    """Three programs of three teams were one program, whose parameter `team` was 6, 16 and 22."""
+    folder = tmp_path / "runs"
+    for number, program in enumerate(("team6_merge", "team16_bitonic", "team22_sample")):
+        for p, n in product((2, 4, 8, 16), (100, 1000)):
+            write_stacks(folder / program / f"p{p}.n{n}.folded", (1 + number) * n)
+    experiment = load(folder)
+    assert {*experiment.cases} == {"team6_merge", "team16_bitonic", "team22_sample"}
+    assert [parameter.name for parameter in experiment.parameters] == ["p", "n"]
+    stated = load(folder, LoadOptions(ReadOptions(parameter_sources={"team": "name"})))
+    assert "team" in [parameter.name for parameter in stated.parameters]
+
+
+def test_a_number_beside_words_that_vary_on_their_own_is_a_parameter(tmp_path):
+    folder = tmp_path / "runs"
+    for word, level, p in product(("quick", "merge"), (3, 5, 9), (2, 4, 8, 16)):
+        write_stacks(folder / f"{word}_level{level}" / f"p{p}.folded", 100 * level)
+    experiment = load(folder)
+    assert {*experiment.cases} == {"quick", "merge"}
+    assert [parameter.name for parameter in experiment.parameters] == ["p", "level"]
 
 
 def test_a_study_has_one_study_for_each_case(series):
