@@ -389,7 +389,8 @@ class FittedSums(Struct, frozen=True):
         # The evidence of candidates lacks a constant, which their most probable one shows.
         variance = -largest_of_each(tried.row, -tried.residual, count)
         few = believed.repeated(rows)
-        code, of_best = evidence_of_best(few, self.data, self.fitted, variance, hypotheses, ways)
+        best, of_best = evidence_of_best(few, self.data, self.fitted, variance, hypotheses, ways)
+        code = few.chosen[best]
         place = np.full(len(believed.variance), -1)
         place[rows] = np.arange(count)
         its = np.flatnonzero(place[found.row] >= 0)
@@ -399,11 +400,14 @@ class FittedSums(Struct, frozen=True):
             np.logaddexp.reduce(one + beliefs.deviations[:, None], axis=0)
             for one in (found.log_evidence[:, its], of_best)
         ]
+        # A row of which no hypothesis can be compared teaches nothing about sums.
+        shift = np.full(count, -np.inf)
+        np.subtract(level[0], level[1], out=shift, where=np.isfinite(level[1]))
         nothing = np.zeros((len(ways.drifts), 1, count))
         more = Candidates(
             rows,
             np.full(count, len(hypotheses.log_prior)),
-            of_sums + (level[0] - level[1]),
+            of_sums + shift,
             np.repeat(nothing, found.coefficients.shape[1], axis=1),
             np.repeat(nothing, found.covariance.shape[1], axis=1),
         )

@@ -222,16 +222,11 @@ def log_probability_of_all(
     variance : [n] rough variance of a point
     hypotheses, ways, beliefs : hypotheses, deviations, and their priors
     """
-    code, of_each = evidence_of_best(found, data, fitted, variance, hypotheses, ways)
+    best, of_each = evidence_of_best(found, data, fitted, variance, hypotheses, ways)
     together = np.logaddexp.reduce(of_each + beliefs.deviations[:, None], axis=0)
-    return np.asarray(together + beliefs.hypotheses[code] - np.log(found.weight[_best(found)]))
-
-
-def _best(found: Posterior) -> IntArray:
-    """Return the most probable hypothesis of each row, [n]."""
-    order = np.lexsort((found.weight, found.row))
-    rows = np.arange(len(found.variance))
-    return np.asarray(order[np.searchsorted(found.row[order], rows, side="right") - 1])
+    return np.asarray(
+        together + beliefs.hypotheses[found.chosen[best]] - np.log(found.weight[best])
+    )
 
 
 def evidence_of_best(
@@ -242,11 +237,48 @@ def evidence_of_best(
     hypotheses: Hypotheses,
     ways: Deviations,
 ) -> tuple[IntArray, FloatArray]:
-    """Return the most probable hypothesis of each row, [n], and its log evidence, [P, n].
+    """Return the place in `found` of a probable hypothesis of each row, [n], and its log evidence.
 
-    Parameters are as for `log_probability_of_all`.
+    Parameters are as for `log_probability_of_all`. The hypothesis is the most probable one that is
+    possible: with the weights that follow from `fitted`, another one may need a coefficient that is
+    not positive. The log evidence [P, n] is minus infinity if no hypothesis of a row is possible.
     """
-    size, code = len(hypotheses.shapes), found.chosen[_best(found)]
+    weight = found.weight.copy()
+    best = _best(found.row, weight, len(found.variance))
+    evidence = _evidence_of(found.chosen[best], data, fitted, variance, hypotheses, ways)
+    lost = np.asarray(np.isneginf(evidence).all(axis=0))
+    while lost.any():
+        weight[best[lost]] = 0.0
+        best[lost] = _best(found.row, weight, len(lost))[lost]
+        rows = np.flatnonzero(lost)
+        evidence[:, rows] = _evidence_of(
+            found.chosen[best[rows]],
+            data.take(rows),
+            fitted[rows],
+            variance[rows],
+            hypotheses,
+            ways,
+        )
+        lost &= np.isneginf(evidence).all(axis=0) & (weight[best] > 0)
+    return best, evidence
+
+
+def _best(row: IntArray, weight: FloatArray, rows: int) -> IntArray:
+    """Return the place of the largest weight of each row, [rows]."""
+    order = np.lexsort((weight, row))
+    return np.asarray(order[np.searchsorted(row[order], np.arange(rows), side="right") - 1])
+
+
+def _evidence_of(
+    code: IntArray,
+    data: ScaledRows,
+    fitted: FloatArray,
+    variance: FloatArray,
+    hypotheses: Hypotheses,
+    ways: Deviations,
+) -> FloatArray:
+    """Return the log evidence of one hypothesis, `code` [n], of each row, [P, n]."""
+    size = len(hypotheses.shapes)
     single, pair = np.flatnonzero((code > 0) & (code <= 3 * size)), np.flatnonzero(code > 3 * size)
     family, shape = np.divmod(code[single] - 1, size)
     chosen = ScreenedHypotheses(
@@ -262,7 +294,7 @@ def evidence_of_best(
     every = absolute_candidates(data, chosen, hypotheses, ways)
     of_best = np.flatnonzero(every.chosen == code[every.row])
     of_best = of_best[np.argsort(every.row[of_best])]
-    return code, every.log_evidence[:, of_best]
+    return np.array(every.log_evidence[:, of_best])
 
 
 class PseudoCounts(Struct, frozen=True):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from callpath_modeler.modeling.mixture.posterior import Posterior
-from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows
+from callpath_modeler.modeling.mixture.one_parameter import hypotheses
+from callpath_modeler.modeling.mixture.posterior import Posterior, evidence_of_best
+from callpath_modeler.modeling.mixture.scaled_rows import ScaledRows, deviations
+from callpath_modeler.modeling.terms import SearchSpace
 
 
 def test_what_is_believed_of_rows_is_repeated_in_any_order() -> None:
@@ -38,3 +40,31 @@ def test_rows_are_alike_where_all_that_is_known_of_them_is() -> None:
     for count in (2, 3):
         first, like = data.take(np.arange(count)).distinct()
         assert first[like].tolist() == [0, 1, 0][:count]
+
+
+def test_a_less_probable_hypothesis_stands_in_for_one_that_is_impossible() -> None:
+    """The most probable one had evidence zero in rows of several parameters, and learning NaN."""
+    points = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
+    known = hypotheses(SearchSpace.of([1, 2], [0], max_terms=2), points)
+    rising = np.flatnonzero(
+        (known.table >= 0).all(axis=1) & (np.diff(known.table) >= 0).all(axis=1)
+    )
+    both = np.isin(known.codes(np.arange(len(known.log_prior))), rising).all(axis=1)
+    pair = int(np.flatnonzero(both)[0])
+    values = np.array([1 / points, (points + points**2 / 32) / 64, 1 / points])
+    rows, ones = len(values), np.ones(len(values))
+    data = ScaledRows(points, values, np.ones_like(values), 1e-4 * ones, 9 * ones, np.zeros(rows))
+    one = Posterior(
+        row=np.array([0, 0, 1, 1, 2]),
+        chosen=np.array([0, pair, 0, pair, pair]),
+        weight=np.array([0.1, 0.9, 0.1, 0.9, 1.0]),
+        coefficients=np.zeros((3, 5)),
+        covariance=np.zeros((6, 5)),
+        variance=ones,
+        drift=0 * ones,
+    )
+    ways = deviations(points, noise_known=True)
+    best, evidence = evidence_of_best(one, data, values, 1e-4 * ones, known, ways)
+    assert best.tolist() == [0, 3, 4]
+    assert np.isfinite(evidence[:, :2]).any(axis=0).all()
+    assert np.isneginf(evidence[:, 2]).all()
