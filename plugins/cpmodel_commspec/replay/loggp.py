@@ -80,7 +80,8 @@ class Stretched(NamedTuple):
 
     Attributes
     ----------
-    parts : functions that are executed one after the other, with the bytes of each member
+    parts : functions that are executed one after the other, with the bytes of each member; empty =
+        each member waits for all others
     seconds : until the last member leaves, if all begin together
     """
 
@@ -98,16 +99,17 @@ class Spent:
 
     Attributes
     ----------
-    calls : number of calls of a group
+    calls, other_roots : number of calls of a group, and of those with another root than 0
     seconds : sum over all members, with waiting
     """
 
     calls: int = 0
+    other_roots: int = 0
     seconds: float = 0.0
 
 
 class _Way(NamedTuple):
-    """Calls, the network on which they take a measured time, and a time without messages."""
+    """Calls, the network on which they take a measured time, and a time after the last member."""
 
     calls: tuple[Call, ...]
     network: Platform
@@ -160,6 +162,7 @@ class CollectiveTimes:
         if self._measured is not None:
             spent = self.spent[call.key]
             spent.calls += 1
+            spent.other_roots += call.root > 0
             spent.seconds += float(now.sum() - entered.sum())
         return np.roll(now, call.root), np.roll(port, call.root)
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cpmodel_guidelines.tuning.call_times import CallTime, CallTimes, Ends
 
 _MOST_LINES = 5
+_UPPER = 2
+"""Index of the upper end in `Ends`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class MeasuredCalls:
     mpiruns, power : of the campaign, see `CallTimes`
     seconds : the run time
     calls, measured : number of calls of collectives, and of those with measured times
+    other_roots : number of measured calls with another root than 0
     time, measured_time : seconds from begin to end of these calls, means of all ranks
     modelled : number of calls with modelled times by function, members and reason
     savings : by function, the largest first; first of all functions together if there are several
@@ -59,6 +62,7 @@ class MeasuredCalls:
     seconds: Ends
     calls: int
     measured: int
+    other_roots: int
     time: float
     measured_time: float
     modelled: Mapping[tuple[str, int, str], int]
@@ -73,10 +77,12 @@ At = Callable[[str, int, int], "CallTime | str"]
 def measured_times(at: At, end: int = 1, instead: Sequence[str] = ()) -> Measured:
     """Return the times of a replay: one end of all intervals, and the faster way of functions.
 
+    Benchmarks do not tell which members wait for which. At the upper end, all wait for all.
+
     Parameters
     ----------
     at : the measured times
-    end : place in `Ends`
+    end : index of `Ends`
     instead : functions that are replaced where another way is faster
     """
 
@@ -86,7 +92,7 @@ def measured_times(at: At, end: int = 1, instead: Sequence[str] = ()) -> Measure
             return None
         if name in instead:
             found = found.instead or found
-        return Stretched(found.parts, found.seconds[end])
+        return Stretched(() if end == _UPPER else found.parts, found.seconds[end])
 
     return measured
 
@@ -127,21 +133,22 @@ def measured_calls(
             known[name, n, size] = found
     ways = {key: one.instead for key, one in known.items() if one.instead is not None}
 
+    ends = (run(0).seconds, base.seconds, run(2).seconds)
+
     def saving(functions: Sequence[str]) -> Saving:
         here = [key for key in ways if key[0] in functions]
-        low, value, high = (base.seconds - run(end, functions).seconds for end in (2, 1, 0))
+        low, value, high = (before - run(end, functions).seconds for end, before in enumerate(ends))
         return Saving(
             functions[0] if len(functions) == 1 else "",
             tuple(sorted({ways[key].guideline for key in here})),
             sum(base.collectives[key].calls for key in here),
-            (min(low, value), value, max(value, high)),
+            (min(low, value, high), value, max(low, value, high)),
         )
 
     names = sorted({name for name, _, _ in ways})
     savings = sorted(map(saving, [[name] for name in names]), key=lambda one: -one.seconds[1])
     if len(names) > 1:
         savings.insert(0, saving(names))
-    ends = (run(0).seconds, base.seconds, run(2).seconds)
     every, of_known = base.collectives.values(), [base.collectives[key] for key in known]
     ranks = len(base.ends)
     return base, MeasuredCalls(
@@ -151,6 +158,7 @@ def measured_calls(
         (min(ends), base.seconds, max(ends)),
         sum(one.calls for one in every),
         sum(one.calls for one in of_known),
+        sum(one.other_roots for one in of_known),
         sum(one.seconds for one in every) / ranks,
         sum(one.seconds for one in of_known) / ranks,
         modelled,
@@ -173,6 +181,11 @@ def measured_text(found: MeasuredCalls, platform: str, style: TextStyle) -> Iter
         yield f"modelled: {counted(calls, 'call')} of {name or 'collectives'} at p = {n}: {reason}"
     if rest := rows[_MOST_LINES:]:
         yield f"modelled: {counted(sum(calls for _, calls in rest), 'further call')}"
+    if found.other_roots:
+        yield (
+            f"{counted(found.other_roots, 'measured call')} had another root than rank 0 of its "
+            "communicator, and most benchmarks measure that one; other roots can take longer"
+        )
     names = ", ".join(map(printable, found.sources))
     yield (
         f"collectives are from {names} ({counted(found.mpiruns, 'mpirun')}), messages from "
@@ -219,6 +232,7 @@ def measured_header(found: MeasuredCalls | None) -> dict[str, object] | None:
         "high": high,
         "calls": found.calls,
         "measured_calls": found.measured,
+        "other_roots": found.other_roots,
         "seconds": found.time,
         "measured_seconds": found.measured_time,
         "modelled": [

@@ -46,8 +46,8 @@ class CallTime:
     Attributes
     ----------
     parts : functions that are executed one after the other, with their sizes in bytes
-    seconds : of a measured call, with the interval of one more run; of a faster way, with the
-        interval of its factor
+    seconds : of a measured call, with the interval of one more run; of a faster way, these divided
+        by the lower end of its gain, by the gain, and by its upper end
     instead : the fastest way around a violated guideline; None = no guideline is violated
     guideline : text of this guideline; "" for a measured call
     """
@@ -133,10 +133,11 @@ class CallTimes:
         for text in sorted(less.keys() & more.keys()):
             one, other = less[text], more[text]
             factor = one.factor * (other.factor / one.factor) ** found.weight
-            low, high = min(one.low, other.low), max(one.high, other.high)
-            ends = call.seconds[1] / high, call.seconds[1] / factor, call.seconds[1] / low
-            ways.append(CallTime(_parts(one, *call.parts[0], processes), ends, None, text))
-        return min(ways, key=lambda way: way.seconds[2], default=None)
+            factors = min(one.low, other.low), factor, max(one.high, other.high)
+            low, value, high = (time / f for time, f in zip(call.seconds, factors, strict=True))
+            way = CallTime(_parts(one, *call.parts[0], processes), (low, value, high), None, text)
+            ways.append((factors[0], way))
+        return max(ways, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
 def call_times(sources: Sequence[str]) -> CallTimes:
