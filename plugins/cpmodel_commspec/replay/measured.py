@@ -49,6 +49,7 @@ class MeasuredCalls:
     mpiruns, power : of the campaign, see `CallTimes`
     seconds : the run time
     calls, measured : number of calls of collectives, and of those with measured times
+    judged : number of calls of which a guideline was judged
     other_roots : number of measured calls with another root than 0
     time, measured_time : seconds from begin to end of these calls, means of all ranks
     modelled : number of calls with modelled times by function, members and reason
@@ -62,6 +63,7 @@ class MeasuredCalls:
     seconds: Ends
     calls: int
     measured: int
+    judged: int
     other_roots: int
     time: float
     measured_time: float
@@ -158,6 +160,7 @@ def measured_calls(
         (min(ends), base.seconds, max(ends)),
         sum(one.calls for one in every),
         sum(one.calls for one in of_known),
+        sum(base.collectives[key].calls for key, one in known.items() if one.is_judged),
         sum(one.other_roots for one in of_known),
         sum(one.seconds for one in every) / ranks,
         sum(one.seconds for one in of_known) / ranks,
@@ -198,16 +201,14 @@ def measured_text(found: MeasuredCalls, platform: str, style: TextStyle) -> Iter
 
 
 def _savings_text(found: MeasuredCalls, style: TextStyle) -> Iterator[str]:
-    if not found.savings:
-        if not found.measured:
-            yield "no guideline was judged, because no call of the program was measured"
-            return
+    if not found.judged:
+        why = found.power if found.measured else "no call of the program was measured"
+        yield f"no guideline was judged at the sizes this program uses: {why}"
+    elif not found.savings:
         yield (
-            "violated guidelines cost 0 s: no guideline is violated at the sizes this program uses"
-            + ", as far as they were measured" * bool(found.modelled)
+            "violated guidelines cost 0 s: no guideline is violated at the sizes this program "
+            f"uses. {found.judged} of {counted(found.calls, 'call')} were judged. {found.power}"
         )
-        if found.power:
-            yield found.power
     for one in found.savings:
         low, value, high = one.seconds
         ways = ", ".join(text.replace("<=", "≤") for text in one.guidelines)
@@ -232,6 +233,7 @@ def measured_header(found: MeasuredCalls | None) -> dict[str, object] | None:
         "high": high,
         "calls": found.calls,
         "measured_calls": found.measured,
+        "judged_calls": found.judged,
         "other_roots": found.other_roots,
         "seconds": found.time,
         "measured_seconds": found.measured_time,

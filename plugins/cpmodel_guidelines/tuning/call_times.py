@@ -50,12 +50,14 @@ class CallTime:
         by the lower end of its gain, by the gain, and by its upper end
     instead : the fastest way around a violated guideline; None = no guideline is violated
     guideline : text of this guideline; "" for a measured call
+    is_judged : whether a violation of a guideline about the call could have been shown
     """
 
     parts: tuple[tuple[str, int], ...]
     seconds: Ends
     instead: CallTime | None = None
     guideline: str = ""
+    is_judged: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,7 @@ class CallTimes:
     _estimates: Estimates
     _order: Mapping[Setting, int]
     _gains: Mapping[FunctionAtSetting, Mapping[str, Gain]]
+    _judged: frozenset[FunctionAtSetting]
 
     def at(self, function: str, processes: int, size: int) -> CallTime | str:
         """Return the time of a call, or where the function was measured if not there.
@@ -110,7 +113,8 @@ class CallTimes:
         if not 0 < ends[1] <= _LONGEST:
             return "measured as 0 s, or as more than an hour"
         call = CallTime(((function, size),), ends)
-        return replace(call, instead=self._way(call, found, processes))
+        is_judged = {found.less, found.more} <= self._judged
+        return replace(call, instead=self._way(call, found, processes), is_judged=is_judged)
 
     def _ends(self, found: Between) -> Ends:
         """Return the measured time, with the interval of one more run."""
@@ -157,10 +161,15 @@ def call_times(sources: Sequence[str]) -> CallTimes:
     given = campaign_of_sources(sources, None)
     guidelines = guidelines_of((), given.catalogues)
     gains: tuple[Gain, ...] = ()
+    judged = frozenset[FunctionAtSetting]()
     try:
-        found = tuned(given, guidelines, Question(_TOLERANCE, 0.0, Method()))
-        bench, gains, power = found.found.benchmark, found.gains.every, found.found.power
-        findings = found.found.findings
+        tuning = tuned(given, guidelines, Question(_TOLERANCE, 0.0, Method()))
+        found = tuning.found
+        bench, gains, power = found.benchmark, tuning.gains.every, found.power
+        findings = found.findings
+        if found.sensitivity is not None and found.sensitivity.can_show:
+            judged = frozenset(check.left for check in found.here.checks)
+        power = power or "The mpiruns do not tell the noise: measure at least 4."
     except DataError as error:
         # Without a check, the times of calls are known all the same.
         bench, power = benchmark_of(experiment_of(given.campaign)), f"{error.message}."
@@ -172,18 +181,16 @@ def call_times(sources: Sequence[str]) -> CallTimes:
             f"{len(groups)} libraries were measured, and a program uses one",
             hint=f"give the files of one: {names}",
         )
-    mpiruns = max(given.campaign.mpiruns().values())
-    if mpiruns == 1 and not power:
-        power = "With 1 mpirun, the noise is not known: measure at least 4."
     settings = [tuple(setting) for setting in bench.settings.tolist()]
     return CallTimes(
-        mpiruns,
+        max(given.campaign.mpiruns().values()),
         power,
         findings,
         Finder(bench, ()),
         _of_one_run(bench.estimates(CONFIDENCE)),
         {setting: k for k, setting in enumerate(settings)},
         _by_place(bench, settings, gains),
+        judged,
     )
 
 
