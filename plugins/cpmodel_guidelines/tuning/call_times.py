@@ -111,7 +111,7 @@ class CallTimes:
         assert found is not None, "the size is between measured ones"
         ends = self._ends(found)
         if not 0 < ends[1] <= _LONGEST:
-            return "measured as 0 s, or as more than an hour"
+            return "measured as more than an hour"
         call = CallTime(((function, size),), ends)
         is_judged = {found.less, found.more} <= self._judged
         return replace(call, instead=self._way(call, found, processes), is_judged=is_judged)
