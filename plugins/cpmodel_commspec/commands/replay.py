@@ -99,7 +99,11 @@ def replay(
     write = answer_writer(output, console)
     names = [text for text in (first, second) if text is not None]
     platforms = [] if is_simulated else _platforms(names)
-    times = _call_times(campaign) if campaign else None
+    times = None
+    if campaign:
+        from cpmodel_guidelines.tuning.call_times import call_times
+
+        times = call_times(campaign)
     told, traced, findings = read_source(console, source)
     told, changes = change(told)
     _require_few(told)
@@ -115,12 +119,6 @@ def replay(
 
         write(lambda style: prediction_text(found, style), lambda: prediction_table(found))
     console.findings([*findings, *(times.findings if times is not None else ())])
-
-
-def _call_times(campaign: Sequence[str]) -> CallTimes:
-    from cpmodel_guidelines.tuning.call_times import call_times
-
-    return call_times(campaign)
 
 
 def _platforms(names: Sequence[str]) -> list[Platform]:

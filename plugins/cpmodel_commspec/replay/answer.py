@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.text import Text
 
@@ -12,7 +12,7 @@ from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
-from cpmodel_commspec.replay.measured import MeasuredCalls, measured_header, measured_text
+from cpmodel_commspec.replay.measured import MeasuredCalls, measured_text
 from cpmodel_commspec.replay.platform import Platform
 from cpmodel_commspec.replay.run_time import LineTime, RunTime, mean_computation
 from cpmodel_commspec.replay.smpi import SmpiRun
@@ -45,7 +45,8 @@ class Prediction:
 
     def ends(self, time: RunTime) -> tuple[float, float]:
         """Return the ends of the band of a run time, equal ones if there is none."""
-        low, _, high = self.measured.seconds if self.measured else (time.seconds,) * 3
+        known = self.measured
+        low, high = (known.low, known.high) if known else (time.seconds, time.seconds)
         return low * max(0.0, 1 - self.told.band), high * (1 + self.told.band)
 
 
@@ -92,7 +93,7 @@ def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
         lines.append(f"{name}: {style.amount(time.seconds, 's')}{band}{_parts(time)}")
     lines += _beside(found, style)
     if found.measured is not None:
-        lines += measured_text(found.measured, names[0], style)
+        lines += measured_text(found.measured, found.times[0].seconds, names[0], style)
     text = style.lines(lines)
     shown = found.times[0].lines
     if shown:
@@ -269,7 +270,7 @@ def prediction_table(found: Prediction) -> Table:
         "seconds_with_computation_of_trace": found.of_trace,
         "sources_of_trace": found.by_name,
         "relative_band": found.told.band,
-        "collectives": measured_header(found.measured),
+        "collectives": None if found.measured is None else asdict(found.measured),
         "platforms": [
             {
                 "name": name,

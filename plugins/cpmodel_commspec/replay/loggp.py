@@ -108,12 +108,8 @@ class Spent:
     seconds: float = 0.0
 
 
-class _Way(NamedTuple):
-    """Calls, the network on which they take a measured time, and a time after the last member."""
-
-    calls: tuple[Call, ...]
-    network: Platform
-    added: float = 0.0
+_Way = tuple[tuple[Call, ...], Platform, float]
+"""Calls, the network on which they take a measured time, and a time after the last member."""
 
 
 class CollectiveTimes:
@@ -155,7 +151,7 @@ class CollectiveTimes:
         """
         now, port = np.roll(entered, -call.root), np.roll(port, -call.root)
         way = None if self._measured is None else self._way(call, self._measured)
-        calls, network, added = way or _Way((call,), self._platform)
+        calls, network, added = way or ((call,), self._platform, 0.0)
         self._advance(calls, network, now, port)
         if added:
             now[:] = now.max() + added
@@ -180,11 +176,11 @@ class CollectiveTimes:
         now, network = np.zeros(n), self._platform
         self._advance(calls, network, now, np.zeros(n))
         if not now.any():
-            return _Way((), network, found.seconds)
+            return (), network, found.seconds
         # All times of LogGP are sums of its parameters, and the larger one of such sums.
         factor = found.seconds / float(now.max())
         stretched = {name: factor * getattr(network, name) for name in PARAMETERS}
-        return _Way(calls, replace(network, **stretched))
+        return calls, replace(network, **stretched), 0.0
 
     def _advance(
         self, calls: Sequence[Call], network: Platform, now: FloatArray, port: FloatArray
