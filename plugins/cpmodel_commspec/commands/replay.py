@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from cpmodel_commspec.commands.reading import Change
     from cpmodel_commspec.operations import Recorded, Traced
     from cpmodel_commspec.replay.answer import Prediction
-    from cpmodel_commspec.replay.loggp import Replayed
+    from cpmodel_commspec.replay.loggp import Measured, Replayed
     from cpmodel_commspec.replay.platform import Platform
     from cpmodel_commspec.specification import Specification
+    from cpmodel_guidelines.tuning.call_times import CallTimes
 
 _MOST_OPERATIONS = 20_000_000
 _PLATFORM = "NAME|FILE|L=...,..."
@@ -46,6 +47,15 @@ _PLATFORM = "NAME|FILE|L=...,..."
     default="infiniband",
 )
 @option(f"--another-platform {_PLATFORM}", "A second network, side by side.", "second")
+@option(
+    "--collectives EXP",
+    "Output of a benchmark of collectives on this machine: use these times for their calls, and "
+    "report what violated guidelines cost.",
+    "campaign",
+    type=click.Path(readable=False),
+    multiple=True,
+    example='["bench/"]',
+)
 @change_options
 @option(
     "--smpi",
@@ -68,7 +78,8 @@ _PLATFORM = "NAME|FILE|L=...,..."
 @click.pass_context
 def replay(
     ctx: click.Context, /, *, source: Path, first: str, second: str | None,
-    change: Change, is_simulated: bool, selector: str, hosts: Path | None, output: OutputRequest,
+    campaign: tuple[str, ...], change: Change, is_simulated: bool, selector: str,
+    hosts: Path | None, output: OutputRequest,
 ) -> None:  # fmt: skip
     """Predict the run time on another network, by line.
 
@@ -80,9 +91,19 @@ def replay(
         raise UsageError("--selector needs --smpi", hint="set algorithms in the platform file")
     if hosts is not None and not is_simulated:
         raise UsageError("--smpi-hosts needs --smpi", hint="LogGP has no hosts")
+    if campaign and (is_simulated or second is not None):
+        other = "--smpi" if is_simulated else "--another-platform"
+        raise UsageError(
+            f"--collectives and {other} exclude each other", hint=f"call cpmodel without {other}"
+        )
     write = answer_writer(output, console)
     names = [text for text in (first, second) if text is not None]
     platforms = [] if is_simulated else _platforms(names)
+    times = None
+    if campaign:
+        from cpmodel_guidelines.tuning.call_times import call_times
+
+        times = call_times(campaign)
     told, traced, findings = read_source(console, source)
     told, changes = change(told)
     _require_few(told)
@@ -91,11 +112,13 @@ def replay(
         _simulate(console, told, names, (selector, hosts), changes, output)
     else:
         limits = UNLIMITED if traced is not None else InputLimits.of(source)
-        found = _predicted(told, None if changes else traced, platforms, changes, limits)
+        measured = (times, campaign) if times is not None else None
+        traced = None if changes else traced
+        found = _predicted(told, traced, platforms, changes, limits, measured)
         from cpmodel_commspec.replay.answer import prediction_table, prediction_text
 
         write(lambda style: prediction_text(found, style), lambda: prediction_table(found))
-    console.findings(findings)
+    console.findings([*findings, *(times.findings if times is not None else ())])
 
 
 def _platforms(names: Sequence[str]) -> list[Platform]:
@@ -107,24 +130,32 @@ def _platforms(names: Sequence[str]) -> list[Platform]:
 def _predicted(
     told: Specification, traced: Traced | None, platforms: Sequence[Platform],
     changes: Sequence[str], limits: InputLimits,
+    measured: tuple[CallTimes, Sequence[str]] | None,
 ) -> Prediction:  # fmt: skip
     """Return the run time on each platform, and that of the trace itself on the first."""
     from cpmodel_commspec.replay.answer import Prediction
+    from cpmodel_commspec.replay.measured import measured_calls, measured_times
     from cpmodel_commspec.replay.run_time import program_of, run_time
 
     program = program_of(told)
     lines = [told.lines_of_rank(rank) for rank in range(told.processes)]
-    times, by_name = [], False
-    for platform in platforms:
-        found, is_named = _replayed(told, program, platform, limits)
-        times.append(run_time(told, lines, found))
-        by_name = by_name or is_named
+    replayed = [_replayed(told, program, platform, limits) for platform in platforms]
+    by_name, calls, known = any(is_named for _, is_named in replayed), None, None
+    found = [one for one, _ in replayed]
+    if measured is not None:
+        found[0], calls = measured_calls(
+            *measured,
+            lambda known: _replayed(told, program, platforms[0], limits, known)[0],
+            found[0].seconds,
+        )
+        known = measured_times(measured[0].at)
     of_trace = None
     if traced is not None:
         recorded = _as_traced(program, traced)
-        of_trace = _replayed(told, recorded, platforms[0])[0].seconds
+        of_trace = _replayed(told, recorded, platforms[0], measured=known)[0].seconds
+    times = tuple(run_time(told, lines, one) for one in found)
     return Prediction(
-        told, tuple(platforms), tuple(times), tuple(changes), of_trace, by_name=by_name
+        told, tuple(platforms), times, tuple(changes), of_trace, by_name=by_name, measured=calls
     )
 
 
@@ -210,7 +241,7 @@ def _require_partners(told: Specification) -> None:
 
 def _replayed(
     told: Specification, ranks: Sequence[Recorded], platform: Platform,
-    limits: InputLimits = UNLIMITED,
+    limits: InputLimits = UNLIMITED, measured: Measured | None = None,
 ) -> tuple[Replayed, bool]:  # fmt: skip
     """Return the times of all operations, and whether receives from any source name their sources.
 
@@ -233,6 +264,7 @@ def _replayed(
             *(told.shapes, told.communicators, ranks, platform),
             by_arrival=by_arrival,
             limits=limits,
+            measured=measured,
         )
         if not found.outcome.blocked:
             return found, told.from_any_source > 0 and not by_arrival

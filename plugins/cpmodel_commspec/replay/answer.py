@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from rich.text import Text
 
@@ -12,6 +12,7 @@ from callpath_modeler.report.layout import TextColumn, TextStyle
 from callpath_modeler.report.table_formats import Cell, Table
 from callpath_modeler.units import counted, percent, signed_percent
 from cpmodel_commspec.operations import Shape
+from cpmodel_commspec.replay.measured import MeasuredCalls, measured_text
 from cpmodel_commspec.replay.platform import Platform
 from cpmodel_commspec.replay.run_time import LineTime, RunTime, mean_computation
 from cpmodel_commspec.replay.smpi import SmpiRun
@@ -31,6 +32,7 @@ class Prediction:
     of_trace : run time of a replay whose computation is exactly that of the trace, on the first
         platform; None without a trace
     by_name : whether receives from any source take the message of the source that the program names
+    measured : what measured times of collectives contribute; None = all are modelled
     """
 
     told: Specification
@@ -39,6 +41,13 @@ class Prediction:
     changes: tuple[str, ...] = ()
     of_trace: float | None = None
     by_name: bool = False
+    measured: MeasuredCalls | None = None
+
+    def ends(self, time: RunTime) -> tuple[float, float]:
+        """Return the ends of the band of a run time, equal ones if there is none."""
+        known = self.measured
+        low, high = (known.low, known.high) if known else (time.seconds, time.seconds)
+        return low * max(0.0, 1 - self.told.band), high * (1 + self.told.band)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +88,12 @@ def prediction_text(found: Prediction, style: TextStyle) -> list[Text]:
     told, names = found.told, _names(found.platforms)
     lines = [_heading(told, found.changes)]
     for name, time in zip(names, found.times, strict=True):
-        ends = time.seconds * max(0.0, 1 - told.band), time.seconds * (1 + told.band)
-        band = f" ({style.interval(*ends, 's')})" if told.band else ""
+        low, high = found.ends(time)
+        band = f" ({style.interval(low, high, 's')})" if low < high else ""
         lines.append(f"{name}: {style.amount(time.seconds, 's')}{band}{_parts(time)}")
     lines += _beside(found, style)
+    if found.measured is not None:
+        lines += measured_text(found.measured, found.times[0].seconds, names[0], style)
     text = style.lines(lines)
     shown = found.times[0].lines
     if shown:
@@ -259,6 +270,7 @@ def prediction_table(found: Prediction) -> Table:
         "seconds_with_computation_of_trace": found.of_trace,
         "sources_of_trace": found.by_name,
         "relative_band": found.told.band,
+        "collectives": None if found.measured is None else asdict(found.measured),
         "platforms": [
             {
                 "name": name,

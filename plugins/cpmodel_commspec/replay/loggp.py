@@ -10,6 +10,8 @@ The simulation of `simulation/simulator.py` matches messages; here every rank ha
   arrival.
 - Collective operations are their messages. Those that make or free a
   communicator are barriers.
+- A measured time stretches all parameters of the messages of a collective, so that it takes this
+  time if all members begin together.
 - The network has no contention: the ports of senders alone limit the rate of messages.
 
 A clock depends on the clocks of partners alone, so that the result does not depend on the order in
@@ -22,9 +24,9 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -36,7 +38,7 @@ from callpath_modeler.support.input_limits import UNLIMITED, InputLimits, Work
 from cpmodel_commspec.collective_messages import Batch, batches, usual
 from cpmodel_commspec.collectives import ROOTED, member_size
 from cpmodel_commspec.operations import FIELDS, Communicator, Kind, Recorded, Shape
-from cpmodel_commspec.replay.platform import Platform
+from cpmodel_commspec.replay.platform import PARAMETERS, Platform
 from cpmodel_commspec.simulation.simulator import Outcome, RankState, Request, Simulation
 
 _OF_A_ROUND = 500
@@ -53,11 +55,61 @@ class Call(NamedTuple):
     name : of the operation
     root : place of the root in the group; 0 without a root
     sizes : bytes of each member, see `collective_messages.batches`
+    is_blocking : whether it is a blocking collective, which benchmarks measure
     """
 
     name: str
     root: int
     sizes: Int64Array
+    is_blocking: bool = True
+
+    @property
+    def key(self) -> CallKey:
+        """The function, members and bytes; bytes are -1 where members differ."""
+        size = int(self.sizes[0])
+        return (self.name if self.is_blocking else "", len(self.sizes),
+                size if (self.sizes == size).all() else -1)  # fmt: skip
+
+
+CallKey = tuple[str, int, int]
+"""A function, the number of its members, and their bytes; "" = not a blocking collective."""
+
+
+class Stretched(NamedTuple):
+    """A measured time, or the time of another way to do the same.
+
+    Attributes
+    ----------
+    parts : functions that are executed one after the other, with the bytes of each member; empty =
+        each member waits for all others
+    seconds : until the last member leaves, if all begin together
+    """
+
+    parts: tuple[tuple[str, int], ...]
+    seconds: float
+
+
+Measured = Callable[[str, int, int], Stretched | None]
+"""From function, members and bytes to the measured time; None = not measured."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a program spends in equal calls.
+
+    Attributes
+    ----------
+    calls, other_roots : number of calls of a group, and of those with another root than 0
+    seconds : sum over all members, with waiting
+    """
+
+    calls: int = 0
+    other_roots: int = 0
+    seconds: float = 0.0
+
+
+_Way = tuple[tuple[Call, ...], Platform, float]
+"""Calls, the network on which they take a measured time, and a time after the last member."""
 
 
 class CollectiveTimes:
@@ -70,10 +122,18 @@ class CollectiveTimes:
     Parameters
     ----------
     limits : limits of the messages that the program may cause
+    measured : measured times; None = none
     """
 
-    def __init__(self, platform: Platform, limits: InputLimits = UNLIMITED) -> None:
-        self._platform, self._limits = platform, limits
+    def __init__(
+        self,
+        platform: Platform,
+        limits: InputLimits = UNLIMITED,
+        measured: Measured | None = None,
+    ) -> None:
+        self._platform, self._limits, self._measured = platform, limits, measured
+        self._ways: dict[CallKey, _Way | None] = {}
+        self.spent: dict[CallKey, Spent] = defaultdict(Spent)
         self._messages = 0
         self._known: dict[tuple[str, int, bytes], tuple[Batch, ...]] = {}
         self._kept = 0
@@ -90,23 +150,60 @@ class CollectiveTimes:
         port : seconds from which on they can send, [members]
         """
         now, port = np.roll(entered, -call.root), np.roll(port, -call.root)
-        for one in self._rounds(call):
+        way = None if self._measured is None else self._way(call, self._measured)
+        calls, network, added = way or ((call,), self._platform, 0.0)
+        self._advance(calls, network, now, port)
+        if added:
+            now[:] = now.max() + added
+        if self._measured is not None:
+            spent = self.spent[call.key]
+            spent.calls += 1
+            spent.other_roots += call.root > 0
+            spent.seconds += float(now.sum() - entered.sum())
+        return np.roll(now, call.root), np.roll(port, call.root)
+
+    def _way(self, call: Call, measured: Measured) -> _Way | None:
+        """Return the calls that take the measured time of a call; None = not measured."""
+        key = name, n, size = call.key
+        if key not in self._ways:
+            found = measured(name, n, size) if name and size >= 0 else None
+            self._ways[key] = None if found is None else self._stretched(found, n)
+        return self._ways[key]
+
+    def _stretched(self, found: Stretched, n: int) -> _Way:
+        """Return calls on a network on which they take a time if all members begin together."""
+        calls = tuple(Call(name, 0, np.full(n, size, np.int64)) for name, size in found.parts)
+        now, network = np.zeros(n), self._platform
+        self._advance(calls, network, now, np.zeros(n))
+        if not now.any():
+            return (), network, found.seconds
+        # All times of LogGP are sums of its parameters, and the larger one of such sums.
+        factor = found.seconds / float(now.max())
+        stretched = {name: factor * getattr(network, name) for name in PARAMETERS}
+        return calls, replace(network, **stretched), 0.0
+
+    def _advance(
+        self, calls: Sequence[Call], network: Platform, now: FloatArray, port: FloatArray
+    ) -> None:
+        """Advance the clocks by calls, one after the other; the root is the first member."""
+        for one in chain.from_iterable(map(self._rounds, calls)):
             self._messages += _OF_A_ROUND + len(one.senders)
             self._limits.check(Work.MESSAGES, self._messages, "write fewer rounds of the loops")
             if one.is_burst:
-                self._burst(one, now, port)
+                self._burst(one, network, now, port)
             else:
-                self._pass(one, now, port)
-        return np.roll(now, call.root), np.roll(port, call.root)
+                self._pass(one, network, now, port)
 
-    def _pass(self, messages: Batch, now: FloatArray, port: FloatArray) -> None:
+    @staticmethod
+    def _pass(messages: Batch, network: Platform, now: FloatArray, port: FloatArray) -> None:
         """Advance the clocks by a round in which each sends and receives one message at most."""
         receivers = messages.receivers
-        now[messages.senders] += self._platform.overhead
-        arrived = self._sent(messages, now[receivers], now, now, port)
-        now[receivers] = np.maximum(now[receivers], arrived) + self._platform.overhead
+        now[messages.senders] += network.overhead
+        arrived = _sent(messages, network, now[receivers], now, now, port)
+        now[receivers] = np.maximum(now[receivers], arrived) + network.overhead
 
-    def _burst(self, messages: Batch, now: FloatArray, port: FloatArray) -> None:
+    @staticmethod
+    def _burst(messages: Batch, network: Platform, now: FloatArray, port: FloatArray) -> None:
         """Advance the clocks by a round in which all receives are posted before all sends.
 
         Members then wait for all of them.
@@ -115,37 +212,12 @@ class CollectiveTimes:
         arrived = np.zeros(len(messages.senders))
         for part in _in_turn(messages.senders, np.arange(len(messages.senders))):
             one = Batch(messages.senders[part], messages.receivers[part], messages.bytes[part])
-            now[one.senders] += self._platform.overhead
-            arrived[part] = self._sent(one, posted[one.receivers], now, done, port)
+            now[one.senders] += network.overhead
+            arrived[part] = _sent(one, network, posted[one.receivers], now, done, port)
         np.maximum(now, done, out=now)
         for part in _in_turn(messages.receivers, arrived):
             receivers = messages.receivers[part]
-            now[receivers] = np.maximum(now[receivers], arrived[part]) + self._platform.overhead
-
-    def _sent(
-        self, messages: Batch, posted: FloatArray, now: FloatArray, done: FloatArray,
-        port: FloatArray,
-    ) -> FloatArray:  # fmt: skip
-        """Send a message of each sender, and return when the messages arrive, [messages].
-
-        Parameters
-        ----------
-        posted : when the receive of each message is posted, [messages]
-        now : clocks of all members
-        done : to advance to the time at which large messages have left, of all members
-        port : to advance to the time at which members can send again, of all members
-        """
-        network, (senders, _, size, _) = self._platform, messages
-        sent = now[senders]
-        begin = np.maximum(sent, port[senders])
-        tail = np.maximum(size - 1, 0) * network.gap_per_byte
-        port[senders] = begin + network.gap + tail
-        is_large = size > network.eager
-        if is_large.any():
-            data = np.maximum(begin, np.maximum(sent + network.latency, posted) + network.latency)
-            begin = np.where(is_large, data, begin)
-            done[senders] = np.maximum(done[senders], np.where(is_large, data + tail, sent))
-        return begin + tail + network.latency
+            now[receivers] = np.maximum(now[receivers], arrived[part]) + network.overhead
 
     def _rounds(self, call: Call) -> Iterable[Batch]:
         sizes = np.roll(call.sizes, -call.root)
@@ -163,6 +235,32 @@ class CollectiveTimes:
                 return chain(found, rounds)
         self._known[key] = tuple(found)
         return found
+
+
+def _sent(
+    messages: Batch, network: Platform, posted: FloatArray, now: FloatArray, done: FloatArray,
+    port: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Send a message of each sender, and return when the messages arrive, [messages].
+
+    Parameters
+    ----------
+    posted : when the receive of each message is posted, [messages]
+    now : clocks of all members
+    done : to advance to the time at which large messages have left, of all members
+    port : to advance to the time at which members can send again, of all members
+    """
+    senders, _, size, _ = messages
+    sent = now[senders]
+    begin = np.maximum(sent, port[senders])
+    tail = np.maximum(size - 1, 0) * network.gap_per_byte
+    port[senders] = begin + network.gap + tail
+    is_large = size > network.eager
+    if is_large.any():
+        data = np.maximum(begin, np.maximum(sent + network.latency, posted) + network.latency)
+        begin = np.where(is_large, data, begin)
+        done[senders] = np.maximum(done[senders], np.where(is_large, data + tail, sent))
+    return begin + tail + network.latency
 
 
 def _in_turn(places: Int64Array, by: FloatArray | Int64Array) -> Iterator[Int64Array]:
@@ -196,6 +294,7 @@ class Replayed:
     last : float64 [ranks], seconds of computation after the last operation
     calling : float64 [n] for each rank, seconds in the call of each operation
     waiting : float64 [n] for each rank, the part of `calling` before the partner was ready
+    collectives : calls of collectives by function, members and bytes; empty without measured times
     """
 
     outcome: Outcome
@@ -204,6 +303,7 @@ class Replayed:
     last: FloatArray
     calling: tuple[FloatArray, ...]
     waiting: tuple[FloatArray, ...]
+    collectives: Mapping[CallKey, Spent]
 
     @property
     def seconds(self) -> float:
@@ -219,6 +319,7 @@ def replay(
     *,
     by_arrival: bool = True,
     limits: InputLimits = UNLIMITED,
+    measured: Measured | None = None,
 ) -> Replayed:
     """Return the times of a run.
 
@@ -228,10 +329,12 @@ def replay(
     ranks : the operations of each rank, with the seconds of computation before each of them
     by_arrival : False = receives from any source take the message of the source that they name
     limits : limits of the messages that the program may cause
+    measured : measured times of collectives; None = none
     """
     if not by_arrival:
         shapes = [msgspec.structs.replace(shape, is_any=False) for shape in shapes]
-    return _Replay(shapes, communicators, ranks, platform, limits).replayed()
+    times = CollectiveTimes(platform, limits, measured)
+    return _Replay(shapes, communicators, ranks, platform, times).replayed()
 
 
 _BLOCK = 1024
@@ -350,10 +453,10 @@ class _Replay(Simulation):
         communicators: Sequence[Communicator],
         ranks: Sequence[Recorded],
         platform: Platform,
-        limits: InputLimits,
+        times: CollectiveTimes,
     ) -> None:
         self._clocks: list[_Clock] = []
-        self._platform, self._times = platform, CollectiveTimes(platform, limits)
+        self._platform, self._times = platform, times
         super().__init__(shapes, communicators, ranks, platform.eager)
         self._recorded = ranks
         self._open = {shape.comm for shape in shapes if shape.is_any}
@@ -375,6 +478,7 @@ class _Replay(Simulation):
             np.array([one.last for one in self._recorded]),
             tuple(np.array(clock.calling) for clock in self._clocks),
             tuple(np.array(clock.waiting) for clock in self._clocks),
+            self._times.spent,
         )
 
     def _state(self, _number: int, recorded: Recorded) -> RankState:
@@ -501,7 +605,8 @@ class _Replay(Simulation):
         port = np.array([self._clocks[one.rank].port for one in ordered])
         sizes = [self._size(one, name, n) for one in ordered]
         root = ordered[0].values[_ROOT] if name in ROOTED else 0
-        call = Call(name, root % n, np.array(sizes, np.int64))
+        is_blocking = first.kind is Kind.COLLECTIVE
+        call = Call(name, root % n, np.array(sizes, np.int64), is_blocking)
         left, port = self._times.leave(call, entered, port)
         ready = max(one.called for one in ordered)
         for one, done, free in zip(ordered, left.tolist(), port.tolist(), strict=True):

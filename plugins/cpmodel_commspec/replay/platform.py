@@ -21,6 +21,8 @@ from callpath_modeler.support.toml import TomlFormat
 from callpath_modeler.units import base_and_factor, parse_quantity
 from cpmodel_commspec.collective_messages import ALGORITHMS
 
+PARAMETERS = ("latency", "overhead", "gap", "gap_per_byte")
+"""Names of the parameters in seconds."""
 _LONGEST_SECONDS = 3600.0
 _LARGEST_EAGER = 2**62
 _MOST_BYTES = 1 << 20
@@ -156,7 +158,7 @@ def _read(path: Path) -> Platform:
     told = file_.document
     try:
         seconds = {}
-        for key in ("latency", "overhead", "gap", "gap_per_byte"):
+        for key in PARAMETERS:
             seconds[key] = _seconds(getattr(told, key))
         key = "eager"
         eager = _bytes(told.eager)
@@ -182,9 +184,7 @@ def _read(path: Path) -> Platform:
 
 
 def _platform(name: str, seconds: Mapping[str, float], eager: int) -> Platform:
-    latency, overhead, gap, per_byte = (
-        seconds[key] for key in ("latency", "overhead", "gap", "gap_per_byte")
-    )
+    latency, overhead, gap, per_byte = (seconds[key] for key in PARAMETERS)
     return Platform(name, latency, overhead, gap, per_byte, eager)
 
 
