@@ -125,7 +125,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(
             len(node.ranks) * size_of([loop.count for loop in around])
             for node, around in walk(self.body)
-            if isinstance(node, Step) and self.shapes[node.shape].is_any
+            if isinstance(node, Step) and self.shapes[node.shape].has_any_source
         )
 
     def counts(self) -> Int64Array:

@@ -118,7 +118,7 @@ def extrapolate(
     else:
         assert there is not None
         assert generator is not None
-        held = hold_out(extrapolated, read)
+        held = hold_out(extrapolated)
         there, run_time = with_run_time(there, held, scale)
         write(console, there, generator, output, times, force=force)
         order = None if sizes else told.order

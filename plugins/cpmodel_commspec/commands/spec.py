@@ -167,5 +167,6 @@ def _orders(told: Specification, subject: str, resolution: Resolution) -> list[F
         found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
         findings.append(Finding("CPM145", subject, str(found)))
     if resolution.answering:
-        findings.append(Finding("CPM146", subject, answering_text(resolution.answering)))
+        reason = f": {resolution.no_turns}" * bool(resolution.no_turns)
+        findings.append(Finding("CPM146", subject, answering_text(resolution.answering) + reason))
     return findings

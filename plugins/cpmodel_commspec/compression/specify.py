@@ -296,7 +296,7 @@ def _messages(traced: Traced) -> _Messages:
                     {rank: x[:, end.columns[0]] for rank, x in here.items() if len(x)},
                     processes,
                     # The sources of a receive from any source do not tell statements apart.
-                    is_single=about.is_any and not end.is_sent,
+                    is_single=(about.is_any and not end.is_sent) or bool(about.turn),
                 )
                 for end in about.ends
             }

@@ -14,6 +14,7 @@ import numpy as np
 
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
 from cpmodel_commspec.checking import differences
 from cpmodel_commspec.compression.loops import Loop, Node, compress
@@ -44,7 +45,14 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.wildcards import answering_text, resolved, suspected
+from cpmodel_commspec.simulation.turns import has_no_rule
+from cpmodel_commspec.simulation.wildcards import (
+    answering,
+    answering_text,
+    marked_as,
+    resolved,
+    suspected,
+)
 
 _FEWEST_OF_TESTS = 4
 """Traces of which the largest tests the formulas of the others."""
@@ -175,10 +183,16 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Extrapolated:
-    """A specification for any number of processes; `times` is None if a trace has none."""
+    """A specification for any number of processes; `times` is None if a trace has none.
+
+    Attributes
+    ----------
+    traces : those that it is of, the one of fewest processes first; partners take turns
+    """
 
     told: ScalableSpecification
     times: Times | None
+    traces: tuple[Traced, ...]
 
 
 def extrapolate(
@@ -200,7 +214,7 @@ def extrapolate(
         If lines have no formula: it names them.
     """
     if not is_named:
-        _require_named(max(traces, key=lambda one: len(one.ranks)))
+        traces = _with_any_source(traces)
     joint = join([_resolved(one) for one in traces])
     found = _extrapolated(joint, element)
     if len(traces) >= _FEWEST_OF_TESTS:
@@ -259,19 +273,33 @@ def _extrapolated(joint: Joint, element: int) -> Extrapolated:
         joint.traces[-1].left_out,
     )
     _verify(told, joint)
-    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
+    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines), joint.traces)
 
 
-def _require_named(traced: Traced) -> None:
-    """Raise `DataError` if ranks seem to answer messages from any source, though none is marked."""
-    found = suspected(traced)
-    if found:
-        raise DataError(
-            f"{answering_text(found)}, and the traces do not tell whether its receives name their "
-            "sources or take the message that arrives first; then other runs have other orders",
-            hint="if they name their sources, add --named-sources; else no trace decides, and "
-            "cpmodel trace spec writes one number of processes",
-        )
+def _with_any_source(traces: Sequence[Traced]) -> Sequence[Traced]:
+    """Return traces with the receives marked that answered messages show to be from any source.
+
+    Raises
+    ------
+    DataError
+        If their sources have an order that programs can name, too.
+    """
+    largest = max(traces, key=lambda one: len(one.ranks))
+    told = suspected(largest)
+    if told is largest:
+        return traces
+    marked = [marked_as(one, told.shapes) for one in traces]
+    if any(has_no_rule(one, answering(one.shapes, one.ranks)) for one in marked):
+        return marked
+    paths = sorted(
+        {"/".join((*shape.site[1:], shape.call)) for shape in told.shapes if shape.is_any}
+    )
+    raise DataError(
+        f"{answering_text(answering(told.shapes, told.ranks))} in a fixed order, so the traces do "
+        "not tell whether its receives name their sources or take the message that arrives first",
+        hint=f"if they take the first, add --any-source '{printable(paths[0])}', else "
+        "--named-sources",
+    )
 
 
 def _resolved(traced: Traced) -> Traced:
@@ -284,10 +312,10 @@ def _resolved(traced: Traced) -> Traced:
     """
     found = resolved(traced)
     p = len(traced.ranks)
-    if found.answering:
+    if found.no_turns:
         raise DataError(
-            f"p = {p}: {answering_text(found.answering)}, so the messages depend on their order",
-            hint="the communication of masters and workers has no formula",
+            f"p = {p}: {answering_text(found.answering)}: {found.no_turns}",
+            hint="cpmodel trace spec writes one number of processes, in the order of the trace",
         )
     if found.deadlock is not None:
         raise DataError(

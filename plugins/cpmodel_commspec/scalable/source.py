@@ -90,6 +90,9 @@ class Formulas:
                 return f"{grouped_text(text)} * {times}"
             self._functions.use("whole")
             return f"whole({text}, {times}, {told.base.unit}, 0, {line})"
+        if told.divisor is not None:
+            self._functions.use("portion")
+            return f"portion({text}, {self.quantity(told.divisor, line)}, {line})"
         if told.modulus is None:
             return text
         self._functions.use("turn")
@@ -146,6 +149,7 @@ class Formulas:
         text = {
             Relation.RANK: number,
             Relation.LAST: f"p - 1 - {group}",
+            Relation.OTHER: f"{group} + ({group} >= rank)",
             Relation.XOR: f"rank ^ {group}",
             Relation.XOR_POWER: f"rank ^ (1L << {group})",
             Relation.MIRRORED: "p - 1 - rank",
@@ -407,6 +411,9 @@ class _Writer:
     def _checks(self, node: Node, around: tuple[Loop, ...]) -> Iterator[str]:
         line = self._lines[id(node)]
         numbers = [node.rounds] if isinstance(node, Loop) else list(node.numbers.values())
+        if isinstance(node, Loop) and any(x.is_falling for x in node.rounds.quantities()):
+            rounds = self._formulas.number(node.rounds, line)
+            yield self._guard(node, line) + self._functions.call("portion", rounds, "1", str(line))
         if isinstance(node, Step) and Form(Relation.TRANSPOSED) in node.forms.values():
             yield f"if (x % y)\n        refuse({line}, TRANSPOSED);"
         for number in numbers:

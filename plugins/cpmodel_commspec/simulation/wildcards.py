@@ -22,6 +22,7 @@ from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
 from cpmodel_commspec.operations import POSTED, End, Kind, Recorded, Shape, Traced
 from cpmodel_commspec.simulation.simulator import Outcome, Sends, completed, simulate
+from cpmodel_commspec.simulation.turns import NoTurns, in_turn
 
 _MOST_ANSWERS = 0.75
 """Share of messages after which a rank communicates with their source alone, if it answers."""
@@ -36,16 +37,18 @@ class Resolution:
 
     Attributes
     ----------
-    traced : the trace; with the recorded sources if there is a deadlock, or ranks that answer
+    traced : the trace; with the recorded sources if there is a deadlock, or no turns
     deadlock : the outcome of a simulation that deadlocks because of another order, else None
     sends : the kind of sends in that simulation
-    answering : ranks that answer the source of each message, so that their program depends on it
+    answering : ranks that answer the source of each message; their partners take turns
+    no_turns : the reason if these cannot; else ""
     """
 
     traced: Traced
     deadlock: Outcome | None = None
     sends: Sends = Sends.RENDEZVOUS
     answering: tuple[int, ...] = ()
+    no_turns: str = ""
 
 
 def marked(traced: Traced, patterns: Sequence[str]) -> Traced:
@@ -77,7 +80,7 @@ def marked_as(traced: Traced, shapes: Collection[Shape]) -> Traced:
     known = {
         (shape.kind, site)
         for shape in shapes
-        if shape.is_any
+        if shape.has_any_source
         for site in (shape.site, *shape.others)
     }
     own = {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in known}
@@ -121,10 +124,12 @@ def resolved(traced: Traced) -> Resolution:
     A run that deadlocks in the simulation and did not in reality shows a potential deadlock of the
     program. Then the recorded sources are kept. The simulation is one order of messages of many.
     """
-    if not any(shape.is_any for shape in traced.shapes):
-        return Resolution(traced)
     answers = answering(traced.shapes, traced.ranks)
-    if answers:
+    try:
+        traced = in_turn(traced, answers) if answers else traced
+    except NoTurns as cause:
+        return Resolution(traced, answering=answers, no_turns=str(cause))
+    if not any(shape.is_any for shape in traced.shapes):
         return Resolution(traced, answering=answers)
     chosen: Outcome | None = None
     named = [msgspec.structs.replace(shape, is_any=False) for shape in traced.shapes]
@@ -133,8 +138,9 @@ def resolved(traced: Traced) -> Resolution:
         if not outcome.blocked:
             chosen = chosen or outcome
         elif not simulate(named, traced.communicators, traced.ranks, sends).blocked:
-            return Resolution(traced, outcome, sends)
-    return Resolution(traced if chosen is None else _with_sources(traced, chosen))
+            return Resolution(traced, outcome, sends, answers)
+    told = traced if chosen is None else _with_sources(traced, chosen)
+    return Resolution(told, answering=answers)
 
 
 def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, ...]:
@@ -144,13 +150,13 @@ def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, 
     return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
 
 
-def suspected(traced: Traced) -> tuple[int, ...]:
-    """Return the ranks that answer messages of many sources, in a trace without any mark.
+def suspected(traced: Traced) -> Traced:
+    """Return a trace without any mark with those of receives whose messages ranks answer.
 
     Neighbours answer each other, too. So at most half of the ranks have many sources.
     """
     if any(shape.is_any for shape in traced.shapes):
-        return ()
+        return traced
     many = Counter(
         receive
         for (_, receive), messages in _sources(traced).items()
@@ -160,7 +166,7 @@ def suspected(traced: Traced) -> tuple[int, ...]:
     told = _with_marks(
         traced, {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in chosen}
     )
-    return answering(told.shapes, told.ranks)
+    return told if answering(told.shapes, told.ranks) else traced
 
 
 def answering_text(ranks: Sequence[int]) -> str:
