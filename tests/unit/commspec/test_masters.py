@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_programs import calls_of, counting, run_processes
+from test_scalable_programs import compiled
 
 from callpath_modeler.errors import DataError
 from cells import cells
@@ -21,8 +23,6 @@ from cpmodel_commspec.scalable.expansion import expanded, scale_at
 from cpmodel_commspec.scalable.extrapolation import extrapolate
 from cpmodel_commspec.scalable.text import scalable_text
 from cpmodel_commspec.simulation.wildcards import marked, resolved
-from test_programs import calls_of, counting, run_processes
-from test_scalable_programs import compiled
 
 __all__ = ["counting"]
 
