@@ -17,16 +17,8 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
 from cpmodel_commspec.checking import differences
+from cpmodel_commspec.compression import merging
 from cpmodel_commspec.compression.loops import Loop, Node, compress
-from cpmodel_commspec.compression.merging import (
-    Join,
-    Line,
-    Merger,
-    Nodes,
-    Rounds,
-    as_loop,
-    lines_of,
-)
 from cpmodel_commspec.operations import TOGETHER, Traced
 from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
@@ -45,14 +37,8 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.turns import has_no_rule
-from cpmodel_commspec.simulation.wildcards import (
-    answering,
-    answering_text,
-    marked_as,
-    resolved,
-    suspected,
-)
+from cpmodel_commspec.simulation.turns import answering, has_no_rule
+from cpmodel_commspec.simulation.wildcards import answering_text, marked_as, resolved, suspected
 
 _FEWEST_OF_TESTS = 4
 """Traces of which the largest tests the formulas of the others."""
@@ -61,7 +47,7 @@ _ONCE = 1
 """Cost of a loop of one round around lines."""
 
 
-class ScalableMerger(Merger):
+class ScalableMerger(merging.Merger):
     """Merge of programs.
 
     Parameters
@@ -75,40 +61,42 @@ class ScalableMerger(Merger):
     def __init__(self, trace_of: Sequence[int], free: Collection[int]) -> None:
         self._trace_of, self._free = trace_of, free
 
-    def _place(self, program: Nodes, _length: int, number: int) -> tuple[int, ...]:
+    def _place(self, program: merging.Nodes, _length: int, number: int) -> tuple[int, ...]:
         """Return the sort key of a program: the one of most lines, of the largest trace."""
-        return -lines_of(program), -self._trace_of[number], number
+        return -merging.lines_of(program), -self._trace_of[number], number
 
-    def _joins(self, one: Nodes, other: Nodes, a: int, b: int) -> list[tuple[Join, int]]:
+    def _joins(
+        self, one: merging.Nodes, other: merging.Nodes, a: int, b: int
+    ) -> list[tuple[merging.Join, int]]:
         """Return the joins that end with the nodes before `a` and `b`, and what each is worth."""
         x, y = one[a - 1], other[b - 1]
         found = super()._joins(one, other, a, b)
-        if isinstance(x, Rounds) and not isinstance(y, Rounds):
+        if isinstance(x, merging.Rounds) and not isinstance(y, merging.Rounds):
             for n in range(1, min(b, len(x.body)) + 1):
                 gain = self._gain_once(x, other[b - n : b])
                 if gain:
-                    found.append((Join(a - 1, a, b - n, b), gain))
-        if isinstance(y, Rounds) and not isinstance(x, Rounds):
-            for n in range(1, min(a, lines_of(one)) + 1):
+                    found.append((merging.Join(a - 1, a, b - n, b), gain))
+        if isinstance(y, merging.Rounds) and not isinstance(x, merging.Rounds):
+            for n in range(1, min(a, merging.lines_of(one)) + 1):
                 gain = self._gain_once(y, one[a - n : a])
                 if gain:
-                    found.append((Join(a - n, a, b - 1, b), gain))
+                    found.append((merging.Join(a - n, a, b - 1, b), gain))
         return found
 
-    def _gain_once(self, loop: Rounds, nodes: Nodes) -> int:
+    def _gain_once(self, loop: merging.Rounds, nodes: merging.Nodes) -> int:
         """Return what is won if nodes are a round of a loop; 0 if they are not."""
-        if any(isinstance(node, Rounds) for node in nodes):
+        if any(isinstance(node, merging.Rounds) for node in nodes):
             return 0
         if not self._is_free(loop) and len(nodes) != len(loop.body):
             return 0
-        single = as_loop(nodes)
+        single = merging.as_loop(nodes)
         if not self._may_join(loop, single):
             return 0
         gain, joins = self._longest(loop.body, nodes)
         is_whole = sum(join.d - join.c for join in joins) == len(nodes)
         return gain - _ONCE if is_whole else 0
 
-    def _may_join(self, one: Rounds, other: Rounds) -> bool:
+    def _may_join(self, one: merging.Rounds, other: merging.Rounds) -> bool:
         """Tell whether loops have equal rounds in each trace that has both, or free ones."""
         if self._is_free(one) or self._is_free(other):
             return True
@@ -117,8 +105,10 @@ class ScalableMerger(Merger):
             rounds.setdefault(self._trace_of[program], set()).add(count)
         return all(len(own) == 1 for own in rounds.values())
 
-    def _is_free(self, loop: Rounds) -> bool:
-        return any(isinstance(node, Line) and node.token in self._free for node in loop.body)
+    def _is_free(self, loop: merging.Rounds) -> bool:
+        return any(
+            isinstance(node, merging.Line) and node.token in self._free for node in loop.body
+        )
 
 
 def split(

@@ -24,6 +24,9 @@ from cpmodel_commspec.operations import FIELDS, Kind, Recorded, Shape, Traced, T
 from cpmodel_commspec.simulation.deadlocks import mismatches_of
 from cpmodel_commspec.simulation.simulator import Sends, simulate
 
+_MOST_ANSWERS = 0.75
+"""Share of messages after which a rank communicates with their source alone, if it answers."""
+
 _LEAST_PAIRS, _PAIRS_PER_PARTNER = 16, 2
 """Sources that follow each other, in all and for each partner: more than by any simple rule."""
 
@@ -54,6 +57,58 @@ class _Round:
     key: tuple[bytes, ...] = ()
     rows: tuple[int, int] = (0, 0)
     content: tuple[bytes, ...] = ()
+
+
+def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, ...]:
+    """Return the ranks that answer the source of most messages from any source, of several."""
+    found = []
+    for rank, own in enumerate(ranks):
+        if not any(shapes[k].is_any for k in np.unique(own.shapes).tolist()):
+            continue
+        answered, others, sources = 0, 0, set[int]()
+        for series, is_followed in _series(shapes, own):
+            sources |= {one.source for one in series}
+            answered += sum(len(one.places) > 1 for one in series[: len(series) - is_followed])
+            others += is_followed
+        if min(answered, len(sources)) > 1 and answered >= _MOST_ANSWERS * (answered + others):
+            found.append(rank)
+    return tuple(found)
+
+
+def _series(shapes: Sequence[Shape], own: Recorded) -> Iterator[tuple[list[_Round], bool]]:
+    """Yield rounds without other operations between, and whether a message with others follows.
+
+    The source of a receive that does not block is known after the next wait.
+    """
+    series, is_known = list[_Round](), True
+    for at, (number, row) in enumerate(zip(own.shapes.tolist(), own.values.tolist(), strict=True)):
+        shape = shapes[number]
+        if shape.kind is Kind.WAIT:
+            is_known = True
+            continue
+        partners = [row[end.columns[0]] for end in shape.ends]
+        is_further = bool(series) and is_known and {*partners} == {series[-1].source}
+        if shape.is_any and len(partners) == 1 and is_further:
+            # The rest of a message has another tag, and the mark of its call site.
+            is_further = _channel(shapes, own, series[-1].places[0]) != _channel(shapes, own, at)
+        if is_further:
+            series[-1].places.append(at)
+            continue
+        source = partners.pop() if shape.is_any else None
+        if series and (partners or source is None):
+            yield series, bool(partners)
+            series = []
+        if source is not None:
+            series.append(_Round(source, [at]))
+            is_known = shape.kind is not Kind.IRECV
+    if series:
+        yield series, False
+
+
+def _channel(shapes: Sequence[Shape], own: Recorded, at: int) -> tuple[int, int]:
+    """Return the communicator and the tag of a message."""
+    shape = shapes[own.shapes[at]]
+    return shape.comm, int(own.values[at, shape.ends[0].columns[1]])
 
 
 def in_turn(traced: Traced, masters: Sequence[int]) -> Traced:
@@ -93,8 +148,8 @@ class _Master:
         self._traced, self._rank = traced, rank
         self._stretches = [
             list(same)
-            for series in self._series()
-            for _, same in groupby(series, key=lambda one: one.key)
+            for series, _ in _series(traced.shapes, traced.ranks[rank])
+            for _, same in groupby(self._keyed(series), key=lambda one: one.key)
         ]
 
     @property
@@ -128,31 +183,7 @@ class _Master:
         ranks[self._rank] = replace(own, shapes=numbers, values=values)
         return replace(self._traced, shapes=tuple(shapes), ranks=tuple(ranks))
 
-    def _series(self) -> Iterator[list[_Round]]:
-        """Yield the rounds between other operations of the master."""
-        own, series = self._traced.ranks[self._rank], list[_Round]()
-        for at, (number, row) in enumerate(
-            zip(own.shapes.tolist(), own.values.tolist(), strict=True)
-        ):
-            shape = self._traced.shapes[number]
-            partners = {row[end.columns[0]] for end in shape.ends}
-            is_further = bool(series) and partners == {series[-1].source}
-            if shape.is_any:
-                if len(shape.ends) > 1:
-                    raise NoTurns("it exchanges messages with any source")
-                # The rest of a message has another tag, and the mark of its call site.
-                first = series[-1].places[0] if is_further else at
-                is_further = self._channel(own, first) != self._channel(own, at)
-            if is_further:
-                series[-1].places.append(at)
-            elif shape.is_any:
-                series.append(_Round(partners.pop(), [at]))
-            elif shape.kind is not Kind.WAIT:
-                yield from self._keyed(series)
-                series = []
-        yield from self._keyed(series)
-
-    def _keyed(self, series: list[_Round]) -> Iterator[list[_Round]]:
+    def _keyed(self, series: list[_Round]) -> list[_Round]:
         own = self._traced.ranks[self._rank]
         if len(series) > 1:
             # Another message to the last source can belong to what follows.
@@ -161,8 +192,7 @@ class _Master:
             values = own.values[one.places]
             values[:, _PEERS] = 0
             one.key = own.shapes[one.places].tobytes(), values.tobytes()
-        if series:
-            yield series
+        return series
 
     def _partners(self) -> dict[int, list[_Part]]:
         """Note what partners do in their rounds, and return what each does before them.
@@ -172,17 +202,19 @@ class _Master:
         by partner, in order
         """
         rounds = list(chain(*self._stretches))
-        master = self._traced.ranks[self._rank]
-        channels = [self._channel(master, one.places[0]) for one in rounds]
+        master, shapes = self._traced.ranks[self._rank], self._traced.shapes
+        if any(len(shapes[master.shapes[one.places[0]]].ends) > 1 for one in rounds):
+            raise NoTurns("it exchanges messages with any source")
+        channels = [_channel(shapes, master, one.places[0]) for one in rounds]
         found = {}
         for rank in sorted({one.source for one in rounds}):
             own = self._traced.ranks[rank]
             sent = [
-                (at, self._channel(own, at))
+                (at, _channel(shapes, own, at))
                 for at, (number, row) in enumerate(
                     zip(own.shapes.tolist(), own.values.tolist(), strict=True)
                 )
-                for end in self._traced.shapes[number].ends
+                for end in shapes[number].ends
                 if end.is_sent and row[end.columns[0]] == self._rank
             ]
             sent = [(at, channel) for at, channel in sent if channel in channels]
@@ -201,11 +233,6 @@ class _Master:
                     is_last,
                 )
         return found
-
-    def _channel(self, own: Recorded, at: int) -> tuple[int, int]:
-        """Return the communicator and the tag of a message."""
-        shape = self._traced.shapes[own.shapes[at]]
-        return shape.comm, int(own.values[at, shape.ends[0].columns[1]])
 
 
 def _number(shapes: list[Shape], shape: Shape, turn: Turn) -> int:

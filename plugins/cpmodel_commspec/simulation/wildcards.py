@@ -20,12 +20,9 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
-from cpmodel_commspec.operations import POSTED, End, Kind, Recorded, Shape, Traced
-from cpmodel_commspec.simulation.simulator import Outcome, Sends, completed, simulate
-from cpmodel_commspec.simulation.turns import NoTurns, in_turn
-
-_MOST_ANSWERS = 0.75
-"""Share of messages after which a rank communicates with their source alone, if it answers."""
+from cpmodel_commspec.operations import End, Kind, Shape, Traced
+from cpmodel_commspec.simulation.simulator import Outcome, Sends, simulate
+from cpmodel_commspec.simulation.turns import NoTurns, answering, in_turn
 
 _Receive = tuple[Kind, tuple[str, ...]]
 """Kind and call path of a receive."""
@@ -143,13 +140,6 @@ def resolved(traced: Traced) -> Resolution:
     return Resolution(told, answering=answers)
 
 
-def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, ...]:
-    """Return the ranks that answer the source of each message from any source."""
-    if not any(shape.is_any for shape in shapes):
-        return ()
-    return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
-
-
 def suspected(traced: Traced) -> Traced:
     """Return a trace without any mark with those of receives whose messages ranks answer.
 
@@ -173,73 +163,6 @@ def answering_text(ranks: Sequence[int]) -> str:
     """Return in words that ranks answer the source of each message."""
     who = f"rank {ranks[0]} answers" if len(ranks) == 1 else f"{len(ranks)} ranks answer"
     return f"{who} the source of each message"
-
-
-@dataclass(frozen=True, slots=True)
-class _Posted:
-    """A started operation; `source` is -1 unless it receives from any source."""
-
-    kind: Kind
-    source: int
-
-
-class _Answers:
-    """Counts messages after which a rank communicates with their source alone."""
-
-    def __init__(self) -> None:
-        self._source, self._partners = -1, set[int]()
-        self._sources: set[int] = set()
-        self._answers = self._others = 0
-
-    def take(self, source: int) -> None:
-        """Note a message from any source: its source is known from here on; -1 for several."""
-        if self._source >= 0 and self._partners:
-            if self._partners == {self._source}:
-                self._answers += 1
-            else:
-                self._others += 1
-        self._source, self._partners = source, set()
-        self._sources.add(source)
-
-    def meet(self, partner: int) -> None:
-        """Note a message with another partner."""
-        self._partners.add(partner)
-
-    def are_most(self) -> bool:
-        """Tell whether most messages are answered."""
-        self.take(-1)
-        total = self._answers + self._others
-        has_many = len(self._sources - {-1}) > 1 and self._answers > 1
-        return has_many and self._answers >= _MOST_ANSWERS * total
-
-
-def _has_answers(shapes: Sequence[Shape], one: Recorded) -> bool:
-    """Tell whether a rank communicates with the source of each message before the next one.
-
-    The source of a receive that does not block is known after its wait.
-    """
-    found = _Answers()
-    ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in shapes]
-    started: list[_Posted] = []
-    for shape, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):
-        about = shapes[shape]
-        if about.kind is Kind.WAIT:
-            done, started = completed(started, about)
-            sources = [posted.source for posted in done if posted.source >= 0]
-            if sources:
-                found.take(sources[0] if len(sources) == 1 else -1)
-        is_started = about.kind in POSTED and about.is_awaited
-        source = -1
-        for is_any, column in ends[shape]:
-            if not is_any:
-                found.meet(values[column])
-            elif is_started:
-                source = values[column]
-            else:
-                found.take(values[column])
-        if is_started:
-            started.append(_Posted(about.kind, source))
-    return found.are_most()
 
 
 def _taken(shape: Shape) -> End | None:
