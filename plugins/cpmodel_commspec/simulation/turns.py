@@ -201,37 +201,37 @@ class _Master:
         -------
         by partner, in order
         """
-        rounds = list(chain(*self._stretches))
         master, shapes = self._traced.ranks[self._rank], self._traced.shapes
-        if any(len(shapes[master.shapes[one.places[0]]].ends) > 1 for one in rounds):
-            raise NoTurns("it exchanges messages with any source")
-        channels = [_channel(shapes, master, one.places[0]) for one in rounds]
+        rounds: dict[int, list[_Round]] = {}
+        for one in chain(*self._stretches):
+            rounds.setdefault(one.source, []).append(one)
+            if len(shapes[master.shapes[one.places[0]]].ends) > 1:
+                raise NoTurns("it exchanges messages with any source")
+        channels = {
+            rank: [_channel(shapes, master, one.places[0]) for one in own]
+            for rank, own in rounds.items()
+        }
+        used = {*chain(*channels.values())}
         found = {}
-        for rank in sorted({one.source for one in rounds}):
+        for rank in sorted(rounds):
             own = self._traced.ranks[rank]
             sent = [
-                (at, _channel(shapes, own, at))
+                at
                 for at, (number, row) in enumerate(
                     zip(own.shapes.tolist(), own.values.tolist(), strict=True)
                 )
                 for end in shapes[number].ends
                 if end.is_sent and row[end.columns[0]] == self._rank
-            ]
-            sent = [(at, channel) for at, channel in sent if channel in channels]
-            mine = [k for k, one in enumerate(rounds) if one.source == rank]
-            if [channel for _, channel in sent] != [channels[k] for k in mine]:
+                and _channel(shapes, own, at) in used
+            ]  # fmt: skip
+            if [_channel(shapes, own, at) for at in sent] != channels[rank]:
                 raise NoTurns("it receives some of these messages by their source")
-            places = [at for at, _ in sent]
-            found[rank] = [(rank, 0, places[0])]
-            for k, (begin, end) in zip(mine, pairwise([*places, len(own.shapes)]), strict=True):
-                one = rounds[k]
-                one.rows = begin, end
-                is_last = b"last" if end == len(own.shapes) else b""
-                one.content = (
-                    own.shapes[begin:end].tobytes(),
-                    own.values[begin:end].tobytes(),
-                    is_last,
-                )
+            found[rank] = [(rank, 0, sent[0])]
+            ends = [*sent[1:], len(own.shapes)]
+            for one, begin, end_ in zip(rounds[rank], sent, ends, strict=True):
+                one.rows = begin, end_
+                operations = (x[begin:end_].tobytes() for x in (own.shapes, own.values))
+                one.content = (*operations, b"last" * (end_ == len(own.shapes)))
         return found
 
 
@@ -253,7 +253,9 @@ def _deal(stretch: Sequence[_Round], rows: dict[int, list[_Part]]) -> None:
     """
     usual = Counter(one.content for one in stretch).most_common(1)[0][0]
     is_usual = [one.content == usual for one in stretch]
-    own = {rank: [one for one in stretch if one.source == rank] for rank in rows}
+    own: dict[int, list[_Round]] = {rank: [] for rank in rows}
+    for one in stretch:
+        own[one.source].append(one)
     many = {rank: sum(one.content == usual for one in own[rank]) for rank in rows}
     total, least, most = sum(is_usual), min(many.values()), max(many.values())
     is_equal = least == most and len({len(x) for x in own.values()}) == 1
