@@ -256,22 +256,26 @@ def levels(
     noticed : seconds of all rounds of a rank; ranks that differ by less have one mean
     most : means; more are joined
     """
-    ordered = sorted(shares, key=lambda one: one.seconds.mean)
-    least, largest = ordered[0].seconds.mean, ordered[-1].seconds.mean
-    rounds = ordered[0].seconds.count // len(ordered[0].ranks)
-    alike = max(noticed / rounds, (largest - least) / most)
-    groups = [[ordered[0]]]
-    for share in ordered[1:]:
-        if share.seconds.mean - groups[-1][0].seconds.mean <= alike:
-            groups[-1].append(share)
-        else:
-            groups.append([share])
+    means = np.array([share.seconds.mean for share in shares])
+    rounds = shares[0].seconds.count // len(shares[0].ranks)
     found = []
-    for group in groups:
-        count = sum(share.seconds.count for share in group)
-        total = sum(share.seconds.total for share in group)
-        found.append((total / count, tuple(sorted(r for share in group for r in share.ranks))))
+    for group in _alike(means, max(noticed / rounds, float(np.ptp(means)) / most)):
+        own = [shares[k] for k in group]
+        count = sum(share.seconds.count for share in own)
+        total = sum(share.seconds.total for share in own)
+        found.append((total / count, tuple(sorted(r for share in own for r in share.ranks))))
     return found
+
+
+def _alike(means: FloatArray, limit: float) -> list[list[int]]:
+    """Return the places of means [n] in ascending order, put together up to a difference."""
+    groups: list[list[int]] = []
+    for k in np.argsort(means, kind="stable").tolist():
+        if groups and means[k] - means[groups[-1][0]] <= limit:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups
 
 
 def _of_rank(shares: Sequence[Share], rank: int, key: int) -> FloatArray:
@@ -284,16 +288,8 @@ def _shares(seconds: FloatArray, ranks: Sequence[int], noticed: float) -> tuple[
     rounds = seconds.shape[1]
     means = seconds.mean(axis=1)
     error = float(np.median(seconds.std(axis=1))) / np.sqrt(rounds)
-    alike = max(_NOTICED * noticed / rounds, _NOISE * error)
-    order = np.argsort(means, kind="stable").tolist()
-    groups = [[order[0]]]
-    for row in order[1:]:
-        if means[row] - means[groups[-1][0]] <= alike:
-            groups[-1].append(row)
-        else:
-            groups.append([row])
     shares = []
-    for group in groups:
+    for group in _alike(means, max(_NOTICED * noticed / rounds, _NOISE * error)):
         rows = seconds[sorted(group)]
         least = _NOTICED * max(float(rows.sum()), noticed * len(group) / 10)
         told = Histogram.of(rows.ravel(), least)

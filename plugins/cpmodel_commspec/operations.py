@@ -55,6 +55,16 @@ class Awaited(StrEnum):
     """Some, by their places among the pending operations, the oldest first."""
 
 
+class Turn(StrEnum):
+    """The role of a message whose partners take turns."""
+
+    NONE = ""
+    SOURCE = "source"
+    """A receive from any source."""
+    ANSWER = "answer"
+    """A further message with that source."""
+
+
 FIELDS = ("peer", "tag", "bytes", "received", "root", "source", "source_tag")
 """The numbers that operations have, in the order of the columns of `Recorded.values`.
 
@@ -103,11 +113,12 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     form : the meaning of the bytes of a collective operation
     awaited, places : the pending operations that a wait completes, and the chosen places
     is_awaited : False for a send or collective without a wait
-    is_any : whether a receive was posted for any source
+    is_any : whether a receive was posted for any source, and takes what arrives
     call : the MPI function; "" if the trace does not have it
     grid : sizes of a Cartesian communicator that the call makes, below zero for periodic dimensions
     site : the functions from the root to the one that makes the call
     others : further call sites of the same statement
+    turn : the role of a message of a rank whose partners take turns
     """
 
     kind: Kind
@@ -122,6 +133,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     grid: tuple[int, ...] = ()
     site: tuple[str, ...] = ()
     others: tuple[tuple[str, ...], ...] = ()
+    turn: Turn = Turn.NONE
 
     @property
     def ends(self) -> tuple[End, ...]:
@@ -131,6 +143,11 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
         if self.kind not in MESSAGES:
             return ()
         return (_SENT if self.kind in {Kind.SEND, Kind.ISEND} else _RECEIVED,)
+
+    @property
+    def has_any_source(self) -> bool:
+        """Whether it is a receive from any source."""
+        return self.is_any or self.turn is Turn.SOURCE
 
     @property
     def is_any_order(self) -> bool:

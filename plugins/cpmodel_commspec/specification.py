@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -125,7 +126,7 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(
             len(node.ranks) * size_of([loop.count for loop in around])
             for node, around in walk(self.body)
-            if isinstance(node, Step) and self.shapes[node.shape].is_any
+            if isinstance(node, Step) and self.shapes[node.shape].has_any_source
         )
 
     def counts(self) -> Int64Array:
@@ -138,21 +139,26 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def of_rank(self, rank: int) -> Recorded:
         """Return the operations of one rank, in order; `computing_of_rank` has their times."""
-
-        def row(step: Step, place: int, counts: tuple[int, ...], _line: int) -> Int64Array:
-            return _operations(step, rank, place, counts)
-
-        rows: Int64Array = _unrolled(self.body, rank, row, (1 + len(FIELDS),))
+        rows = self._unrolled(rank, partial(_operations, rank), (1 + len(FIELDS),))
         return Recorded(rows[:, 0], rows[:, 1:])
 
     def lines_of_rank(self, rank: int) -> Int64Array:
         """Return the line of each operation of one rank, from 1, in the order of `walk`."""
+        lines = {id(node): line for line, (node, _) in enumerate(walk(self.body), 1)}
+        return self._unrolled(rank, lambda step, counts: np.full(size_of(counts), lines[id(step)]))
 
-        def row(_step: Step, _place: int, counts: tuple[int, ...], line: int) -> Int64Array:
-            return np.full(size_of(counts), line, np.int64)
+    def _unrolled(
+        self, rank: int, row: Callable[[Step, tuple[int, ...]], npt.NDArray[Any]],
+        width: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64,
+    ) -> npt.NDArray[Any]:  # fmt: skip
+        def rounds_of(node: Node) -> int | None:
+            place = bisect_left(node.ranks, rank)
+            if place == len(node.ranks) or node.ranks[place] != rank:
+                return None
+            return node.count if isinstance(node, Loop) else 1
 
-        lines: Int64Array = _unrolled(self.body, rank, row)
-        return lines
+        rows: npt.NDArray[Any] = unrolled(self.body, rounds_of, row, width, dtype)[0]
+        return rows
 
     @property
     def is_timed(self) -> bool:
@@ -173,13 +179,12 @@ class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         order. They are 0 if the trace has no times.
         """
 
-        def row(step: Step, _place: int, counts: tuple[int, ...], _line: int) -> FloatArray:
+        def row(step: Step, counts: tuple[int, ...]) -> FloatArray:
             if step.computing is None:
                 return np.zeros(size_of(counts))
             return step.computing.of_rank(rank)
 
-        seconds: FloatArray = _unrolled(self.body, rank, row, dtype=np.float64)
-        return seconds
+        return self._unrolled(rank, row, dtype=np.float64)
 
     def ending_of_rank(self, rank: int) -> float:
         """Return the seconds that one rank computes after its last operation."""
@@ -204,51 +209,43 @@ def lines_in(node: Node) -> int:
     return sum(1 for _ in walk((node,)))
 
 
-_Row: TypeAlias = Callable[[Step, int, tuple[int, ...], int], npt.NDArray[Any]]
-"""From a step, the place of the rank in it, the rounds of loops around and the line to the rows of
-all rounds, [rounds x ...]."""
-
-
-def _unrolled(
-    nodes: Sequence[Node], rank: int, row: _Row, width: tuple[int, ...] = (),
-    dtype: npt.DTypeLike = np.int64, counts: tuple[int, ...] = (), line: int = 1,
+def unrolled(
+    nodes: Sequence[Any], rounds_of: Callable[[Any], int | None],
+    row: Callable[[Any, tuple[int, ...]], npt.NDArray[Any]], width: tuple[int, ...] = (),
+    dtype: npt.DTypeLike = np.int64, counts: tuple[int, ...] = (),
 ) -> npt.NDArray[Any]:  # fmt: skip
-    """Return the rows of the operations of a rank, in order.
+    """Return the rows of the operations of a rank, in order; loops nest a few deep.
 
     Parameters
     ----------
+    rounds_of : from a node to the rounds of the rank, 1 for an operation; None if it lacks it
+    row : from an operation and the rounds of loops around to the rows of all rounds
     width, dtype : of a row
     counts : rounds of each loop around
-    line : the line of the first node
 
     Returns
     -------
-    [rounds of all loops around * operations x width]
+    [rounds of all loops around x operations x width]
     """
     rounds = size_of(counts)
     parts = [np.empty((rounds, 0, *width), dtype)]
     for node in nodes:
-        begin, line = line, line + lines_in(node)
-        place = bisect_left(node.ranks, rank)
-        if place == len(node.ranks) or node.ranks[place] != rank:
-            continue
-        if isinstance(node, Loop):
-            own = (*counts, node.count)
-            rows = _unrolled(node.body, rank, row, width, dtype, own, begin + 1)
-        else:
-            rows = row(node, place, counts, begin)
-        parts.append(rows.reshape(rounds, len(rows) // rounds, *width))
-    rows = np.concatenate(parts, axis=1)
-    return rows.reshape(-1, *width)
+        own = rounds_of(node)
+        if own is not None and hasattr(node, "body"):
+            inner = unrolled(node.body, rounds_of, row, width, dtype, (*counts, own))
+            parts.append(inner.reshape(rounds, own * inner.shape[1], *width))
+        elif own is not None:
+            parts.append(row(node, counts).reshape(rounds, 1, *width))
+    return np.concatenate(parts, axis=1)
 
 
-def _operations(step: Step, rank: int, place: int, counts: tuple[int, ...]) -> Int64Array:
+def _operations(rank: int, step: Step, counts: tuple[int, ...]) -> Int64Array:
     """Return the operations of a rank in all rounds, [rounds x (shape, `FIELDS`)]."""
     rounds = size_of(counts)
     rows = np.zeros((rounds, 1 + len(FIELDS)), np.int64)
     rows[:, 0] = step.shape
     for field, expression in step.numbers.items():
-        column = expression.of_rank(place).values((rank,), counts).ravel()
+        column = expression.of_rank(bisect_left(step.ranks, rank)).values((rank,), counts).ravel()
         if field in step.partners:
             column = step.partners[field].peer(np.full(rounds, rank), column)
         rows[:, 1 + FIELDS.index(field)] = column

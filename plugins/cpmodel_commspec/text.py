@@ -230,13 +230,17 @@ def usual(shape: Shape) -> bool:
 
 def _message(shape: Shape, end: End, numbers: Mapping[str, str], peer: str) -> str:
     if end.is_sent:
-        verb, who = "send", f"to {peer}"
+        verb, who = ("answer with", "") if shape.turn else ("send", f" to {peer}")
     else:
         verb = "receive"
-        who = f"from any source{', here ' * bool(peer)}{peer}" if shape.is_any else f"from {peer}"
+        who = f" from {peer}"
+        if shape.has_any_source:
+            who = f" from any source{', here ' * bool(peer)}{peer}"
+        elif shape.turn:
+            who = " from this source"
     start = "start to " if shape.kind in POSTED else ""
     size = f" {numbers[end.bytes]} bytes" if end.bytes in numbers else ""
-    return f"{start}{verb}{size} {who}, tag {numbers[end.tag]}"
+    return f"{start}{verb}{size}{who}, tag {numbers[end.tag]}"
 
 
 def _waiting(shape: Shape) -> str:

@@ -17,7 +17,8 @@ from cpmodel_commspec.compression.specify import specify
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import PRESETS
 from cpmodel_commspec.replay.run_time import program_of
-from cpmodel_commspec.simulation.wildcards import answering, resolved
+from cpmodel_commspec.simulation.turns import answering
+from cpmodel_commspec.simulation.wildcards import resolved
 
 _PUBLISHED = 0.029
 _OF_LONG_RUNS = 0.05

@@ -13,17 +13,8 @@ from callpath_modeler.cli.option_groups import RUNS, TABLE, WholeNumber, option
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.cli.table_options import OutputRequest
 from callpath_modeler.errors import UsageError
+from cpmodel_commspec.commands import writing
 from cpmodel_commspec.commands.reading import ANONYMOUS, ANY_SOURCE, read_trace
-from cpmodel_commspec.commands.writing import (
-    ALLOW_UNSAFE,
-    FORMAT,
-    TIMES,
-    WithFormats,
-    chosen,
-    require_times,
-    safety,
-    write,
-)
 
 if TYPE_CHECKING:
     from callpath_modeler.diagnostics import Finding
@@ -36,10 +27,10 @@ _SCALABLE = {"": "text", ".txt": "text", ".c": "c"}
 _MOST_PROCESSES = 1_000_000
 
 
-@click.command("extrapolate", cls=WithFormats)
+@click.command("extrapolate", cls=writing.WithFormats)
 @click.argument("traces", type=A_FILE, nargs=-1, required=True, metavar="TRACE...")
 @output_file()
-@FORMAT
+@writing.FORMAT
 @option(
     "--at P",
     "Write the specification of P processes, in any format. Default: for any number.",
@@ -67,8 +58,8 @@ _MOST_PROCESSES = 1_000_000
     group=RUNS,
 )
 @ANONYMOUS
-@TIMES
-@ALLOW_UNSAFE
+@writing.TIMES
+@writing.ALLOW_UNSAFE
 @FORCE
 @click.pass_context
 def extrapolate(
@@ -97,8 +88,8 @@ def extrapolate(
     console: Console = ctx.obj
     sizes = _sizes(grid, processes)
     form = None if processes is not None else _form(format_, output)
-    generator = chosen(format_, output) if processes is not None else None
-    require_times(ctx, generator)
+    generator = writing.chosen(format_, output) if processes is not None else None
+    writing.require_times(ctx, generator)
     read, findings = _read(console, traces, any_source, is_anonymous=is_anonymous)
     try:
         extrapolated = found(read, element or 0, is_named=is_named)
@@ -112,15 +103,17 @@ def extrapolate(
     there = specify(expanded(told, scale, extrapolated.times)) if form != "text" else None
     if there is not None:
         subject = f"p = {scale.processes}"
-        findings += safety(there, subject, generator or load("c"), allow_unsafe=allow_unsafe)
+        findings += writing.safety(
+            there, subject, generator or load("c"), allow_unsafe=allow_unsafe
+        )
     if form is not None:
         _write_any(console, extrapolated, form, output, force=force)
     else:
         assert there is not None
         assert generator is not None
-        held = hold_out(extrapolated, read)
+        held = hold_out(extrapolated)
         there, run_time = with_run_time(there, held, scale)
-        write(console, there, generator, output, times, force=force)
+        writing.write(console, there, generator, output, times, force=force)
         order = None if sizes else told.order
         grids = other_grids(told.scales, told.dimensions, order, scale) if order else []
         about = (*grids, *roundings(told, scale), *bands_text(extrapolated, scale), *run_time)

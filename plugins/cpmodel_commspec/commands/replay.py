@@ -256,7 +256,7 @@ def _replayed(
     from cpmodel_commspec.replay.loggp import replay as timed
     from cpmodel_commspec.simulation.deadlocks import explain
     from cpmodel_commspec.simulation.simulator import Sends
-    from cpmodel_commspec.simulation.wildcards import answering
+    from cpmodel_commspec.simulation.turns import answering
 
     orders = [False] if answering(told.shapes, ranks) else [True, False]
     for by_arrival in orders:

@@ -12,6 +12,7 @@ from callpath_modeler.cli.console import Console
 from callpath_modeler.cli.option_groups import OUTPUT, RUNS, WholeNumber, option, was_asked
 from callpath_modeler.cli.options import A_FILE, FORCE, output_file
 from callpath_modeler.errors import DataError, UsageError
+from cpmodel_commspec.commands import writing
 from cpmodel_commspec.commands.reading import (
     ANONYMOUS,
     ANY_SOURCE,
@@ -19,16 +20,6 @@ from cpmodel_commspec.commands.reading import (
     change_options,
     is_specification,
     read_trace,
-)
-from cpmodel_commspec.commands.writing import (
-    ALLOW_UNSAFE,
-    FORMAT,
-    TIMES,
-    WithFormats,
-    chosen,
-    require_times,
-    safety,
-    write,
 )
 
 if TYPE_CHECKING:
@@ -44,11 +35,11 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
 """Options about the operations of a trace."""
 
 
-@click.command("spec", cls=WithFormats)
+@click.command("spec", cls=writing.WithFormats)
 @SOURCE
 @output_file("Default: standard output. Some formats need a directory.", replaces=Path.is_dir)
-@FORMAT
-@ALLOW_UNSAFE
+@writing.FORMAT
+@writing.ALLOW_UNSAFE
 @ANY_SOURCE
 @option(
     "--another-run TRACE",
@@ -59,7 +50,7 @@ _OF_TRACES = {"any_source": "--any-source", "other_runs": "--another-run"}
     group=RUNS,
 )
 @ANONYMOUS
-@TIMES
+@writing.TIMES
 @change_options
 @option(
     "--max-lines",
@@ -85,8 +76,8 @@ def spec(
     from cpmodel_commspec.text import summary
 
     console: Console = ctx.obj
-    generator = chosen(format_, output)
-    require_times(ctx, generator)
+    generator = writing.chosen(format_, output)
+    writing.require_times(ctx, generator)
     subject = _NAMELESS if is_anonymous else str(source)
     findings: list[Finding] = []
     if is_specification(source):
@@ -102,8 +93,8 @@ def spec(
             console, source, subject, any_source, other_runs, most_lines, is_anonymous=is_anonymous
         )
     told, changes = change(told)
-    findings += safety(told, subject, generator, allow_unsafe=allow_unsafe)
-    write(console, told, generator, output, times, force=force)
+    findings += writing.safety(told, subject, generator, allow_unsafe=allow_unsafe)
+    writing.write(console, told, generator, output, times, force=force)
     if output is not None:
         for line in summary(told):
             console.note(line)
@@ -167,5 +158,6 @@ def _orders(told: Specification, subject: str, resolution: Resolution) -> list[F
         found = explain(told, resolution.deadlock, resolution.sends, is_order=True)
         findings.append(Finding("CPM145", subject, str(found)))
     if resolution.answering:
-        findings.append(Finding("CPM146", subject, answering_text(resolution.answering)))
+        reason = f": {resolution.no_turns}" * bool(resolution.no_turns)
+        findings.append(Finding("CPM146", subject, answering_text(resolution.answering) + reason))
     return findings

@@ -354,6 +354,25 @@ def lines_of(merged: Nodes) -> int:
     return sum(1 + (lines_of(x.body) if isinstance(x, Rounds) else 0) for x in merged)
 
 
+def placed(
+    merged: Nodes, places: Mapping[int, Int64Array]
+) -> Iterator[tuple[Merged, dict[int, Int64Array]]]:
+    """Yield nodes with the operations that each of their programs has there.
+
+    Parameters
+    ----------
+    places : by program, the numbers of its operations here, [rounds of all loops around x n]
+    """
+    done = dict.fromkeys(places, 0)
+    for node in merged:
+        here = {}
+        for program in sorted(node.who):
+            begin = done[program]
+            done[program] += length(node, program)
+            here[program] = places[program][:, begin : done[program]]
+        yield node, here
+
+
 def length(node: Merged, program: int) -> int:
     """Return how many operations of a program a node is; loops nest a few deep."""
     if isinstance(node, Line):

@@ -14,19 +14,8 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, Int64Array
 from callpath_modeler.errors import DataError
 from cpmodel_commspec import computation, expressions
+from cpmodel_commspec.compression import merging
 from cpmodel_commspec.compression.loops import compress
-from cpmodel_commspec.compression.merging import (
-    Begin,
-    Line,
-    Merged,
-    Merger,
-    Rounds,
-    irregular,
-    irregular_text,
-    length,
-    lines_of,
-    statements,
-)
 from cpmodel_commspec.expressions import Partner, Relation, choose, is_series
 from cpmodel_commspec.operations import FIELDS, TOGETHER, Recorded, Shape, Traced
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, walk
@@ -157,14 +146,14 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
     }
     build = _Build(traced, sites, messages, meaning, values, number, ranks_of)
     begins = [_begins(traced, ranks[0], values[ranks[0]]) for ranks in ranks_of.values()]
-    merged = Merger().merge(distinct, begins)
-    found = irregular(merged, meaning, traced.shapes, ranks_of)
-    lines = lines_of(merged)
+    merged = merging.Merger().merge(distinct, begins)
+    found = merging.irregular(merged, meaning, traced.shapes, ranks_of)
+    lines = merging.lines_of(merged)
     if most_lines is not None and lines > most_lines:
-        longest = found or irregular(merged, meaning, traced.shapes, ranks_of, is_any=True)
+        longest = found or merging.irregular(merged, meaning, traced.shapes, ranks_of, is_any=True)
         raise DataError(
             f"the specification has {lines} lines, more than {most_lines}: "
-            f"{irregular_text(longest)}",
+            f"{merging.irregular_text(longest)}",
             hint=f"use --any-source for receives from any source, or --max-lines {lines}",
         )
     body = build.nodes(merged)
@@ -183,7 +172,7 @@ def specify(traced: Traced, most_lines: int | None = None) -> Specification:
     return with_computation(told, traced)
 
 
-def _begins(traced: Traced, rank: int, values: Int64Array) -> list[Begin]:
+def _begins(traced: Traced, rank: int, values: Int64Array) -> list[merging.Begin]:
     """Return the numbers by which operations of different ranks are recognised as one statement.
 
     These are tags and bytes, and the number of a collective call of all ranks.
@@ -208,7 +197,7 @@ class _Sites:
 
     def __init__(self, traced: Traced) -> None:
         self._traced = traced
-        number = statements(traced)
+        number = merging.statements(traced)
         counts = np.bincount(number, minlength=len(number))
         self._has_many = (counts > 1).tolist()
         ranks = tuple(replace(one, shapes=number[one.shapes]) for one in traced.ranks)
@@ -296,7 +285,7 @@ def _messages(traced: Traced) -> _Messages:
                     {rank: x[:, end.columns[0]] for rank, x in here.items() if len(x)},
                     processes,
                     # The sources of a receive from any source do not tell statements apart.
-                    is_single=about.is_any and not end.is_sent,
+                    is_single=(about.is_any and not end.is_sent) or bool(about.turn),
                 )
                 for end in about.ends
             }
@@ -369,7 +358,7 @@ class _Build:
         self._messages, self._meaning = messages, meaning
         self._values, self._number, self._ranks_of = values, number, ranks_of
 
-    def nodes(self, merged: Sequence[Merged]) -> tuple[Node, ...]:
+    def nodes(self, merged: Sequence[merging.Merged]) -> tuple[Node, ...]:
         """Return the program with its numbers."""
         everything = {
             k: np.arange(len(self._values[ranks[0]]))[np.newaxis]
@@ -379,7 +368,7 @@ class _Build:
 
     def _filled(
         self,
-        merged: Sequence[Merged],
+        merged: Sequence[merging.Merged],
         places: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> tuple[Node, ...]:
@@ -391,22 +380,16 @@ class _Build:
         counts : rounds of each loop around
         """
         filled: list[Node] = []
-        done = dict.fromkeys(places, 0)
-        for node in merged:
-            here = {}
-            for program in node.who:
-                begin = done[program]
-                done[program] += length(node, program)
-                here[program] = places[program][:, begin : done[program]]
+        for node, here in merging.placed(merged, places):
             ranks = tuple(sorted(rank for program in here for rank in self._ranks_of[program]))
-            if isinstance(node, Rounds):
+            if isinstance(node, merging.Rounds):
                 filled += self._loop(node, ranks, here, counts)
             else:
                 filled.append(self._step(node, ranks, here, counts))
         return tuple(filled)
 
     def _loop(
-        self, node: Rounds, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
+        self, node: merging.Rounds, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Sequence[Node]:  # fmt: skip
         rounds = {k: x.reshape(x.shape[0] * node.count, -1) for k, x in here.items()}
@@ -422,12 +405,12 @@ class _Build:
         if inner == node.count:
             return [loop]
         # Numbers that start again after some rounds belong to a loop in a loop.
-        within = Rounds(dict.fromkeys(node.counts, inner), node.body)
-        outer = Rounds(dict.fromkeys(node.counts, node.count // inner), (within,))
+        within = merging.Rounds(dict.fromkeys(node.counts, inner), node.body)
+        outer = merging.Rounds(dict.fromkeys(node.counts, node.count // inner), (within,))
         return self._loop(outer, ranks, here, counts)
 
     def _step(
-        self, node: Line, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
+        self, node: merging.Line, ranks: tuple[int, ...], here: Mapping[int, Int64Array],
         counts: tuple[int, ...],
     ) -> Step:  # fmt: skip
         shape, tag = self._meaning[node.token]

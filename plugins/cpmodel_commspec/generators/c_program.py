@@ -16,20 +16,8 @@ from cpmodel_commspec.collectives import ROOTED
 from cpmodel_commspec.computation import Computation, Share, levels
 from cpmodel_commspec.conditions import condition
 from cpmodel_commspec.formulas import Table, Tables
+from cpmodel_commspec.generators import statements
 from cpmodel_commspec.generators.interface import HISTOGRAM, MEAN, Generator, Options
-from cpmodel_commspec.generators.statements import (
-    MOVES,
-    ONE_BY_ONE,
-    PROMPT,
-    Functions,
-    Statements,
-    attached,
-    divisions,
-    heading,
-    mpi_function,
-    room,
-    rows,
-)
 from cpmodel_commspec.operations import Shape
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 
@@ -106,7 +94,7 @@ class Computations:
                 found[rank] = number
         return found
 
-    def tables(self, functions: Functions) -> Iterator[str]:
+    def tables(self, functions: statements.Functions) -> Iterator[str]:
         """Yield the tables of the program, and the functions that read them."""
         if self._means:
             yield functions.text("means") + "".join(self._means)
@@ -152,7 +140,10 @@ def array(head: str, items: Iterable[str]) -> str:
 
 
 def timers(
-    functions: Functions, calls: Iterable[tuple[int, Shape, float]], end: int, run_time: float
+    functions: statements.Functions,
+    calls: Iterable[tuple[int, Shape, float]],
+    end: int,
+    run_time: float,
 ) -> str:
     """Return the functions that compute and that print the times.
 
@@ -162,7 +153,7 @@ def timers(
     end : the line after the last one
     run_time : of the trace; 0 if the times are predicted
     """
-    found = [(str(line), mpi_function(shape), seconds) for line, shape, seconds in calls]
+    found = [(str(line), statements.mpi_function(shape), seconds) for line, shape, seconds in calls]
     total = sum(seconds for _, _, seconds in found)
     found += [("END", "after the last line", 0.0), ("ALL", "all lines", total)]
     values = {
@@ -214,7 +205,7 @@ _OF_PLACES = re.compile(r"\b(?:places|members|sizes)\[")
 """Ranks of a communicator, and what is known of its members."""
 
 
-class CFunctions(Functions):
+class CFunctions(statements.Functions):
     """The functions of a program in C.
 
     Parameters
@@ -235,7 +226,7 @@ class CFunctions(Functions):
 
     def _collective(self, head: str, name: str, *, is_in_place: bool, is_started: bool) -> str:
         """Return the definition of a collective operation: short, as programs can have many."""
-        arguments = _BUFFERS[MOVES[name]] + "root, " * (name in ROOTED)
+        arguments = _BUFFERS[statements.MOVES[name]] + "root, " * (name in ROOTED)
         if is_in_place:
             # Roots that scatter leave out where they would receive, all others what they send.
             left_out = "{result}," if name == "scatter" else "out,"
@@ -251,7 +242,7 @@ class CFunctions(Functions):
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
         """Return the call of a function that waits."""
         name = function[4:].lower()
-        self.add(name, _wait(name, function), ("until_complete",) * (function in PROMPT))
+        self.add(name, _wait(name, function), ("until_complete",) * (function in statements.PROMPT))
         if kind:
             chosen = self.call("all_of", kind)
         else:
@@ -286,11 +277,11 @@ class CFunctions(Functions):
 def _wait(name: str, function: str) -> str:
     call = _CALLS[function]
     # These calls complete one operation each.
-    each = "for (int k = 0; k < n_taken; k++)\n        " * (function in ONE_BY_ONE)
+    each = "for (int k = 0; k < n_taken; k++)\n        " * (function in statements.ONE_BY_ONE)
     return (
         f"static void {name}(MPI_Request *requests)\n{{\n"
         + "    int count;\n" * ("&count" in call)
-        + "    until_complete(requests);\n" * (function in PROMPT)
+        + "    until_complete(requests);\n" * (function in statements.PROMPT)
         + f"    {each}{function}({call});\n    release(requests);\n}}\n"
     )
 
@@ -310,15 +301,15 @@ def c_source(told: Specification, times: str = HISTOGRAM) -> str:
     communicators = list(_communicators(told))
     functions = CFunctions(has_groups=communicators != [divided(0)])
     tables, computations = Tables(), Computations(told, times)
-    statements = Statements(told, functions, tables, formulas.C, "MPI_PROC_NULL", _unequal)
-    body = "".join(_lines(statements, computations, told.body, ()))
+    writer = statements.Statements(told, functions, tables, formulas.C, "MPI_PROC_NULL", _unequal)
+    body = "".join(_lines(writer, computations, told.body, ()))
     if told.ending is not None:
         body += f"{_STEP}compute(END, {computations.seconds(told.ending, ())});\n"
-    attach = attached(told, functions)
+    attach = statements.attached(told, functions)
     values = {
         "processes": str(told.processes),
         "communicators": str(max(1, len(told.communicators))),
-        "room": str(room(told)),
+        "room": str(statements.room(told)),
     }
     calls = (
         (line, told.shapes[node.shape], node.calling / told.processes)
@@ -353,13 +344,13 @@ def assembled(
     prepare : statements that make its communicators and buffers
     """
     used = list(functions.used())
-    statements = [*prepare]
+    prepared = [*prepare]
     if functions.uses("find_places"):
-        statements.append("find_places();")
+        prepared.append("find_places();")
     if is_timed:
-        statements += ["PMPI_Barrier(MPI_COMM_WORLD);", "begun = now = PMPI_Wtime();"]
+        prepared += ["PMPI_Barrier(MPI_COMM_WORLD);", "begun = now = PMPI_Wtime();"]
     values = {
-        "prepare": "".join(f"{_STEP}{statement}\n" for statement in statements),
+        "prepare": "".join(f"{_STEP}{statement}\n" for statement in prepared),
         "print_times": f"{_STEP}print_times();\n" * is_timed,
     }
     found = "\n".join([*begin, *used, *parts, filled(functions.text("main"), values)])
@@ -367,25 +358,25 @@ def assembled(
 
 
 def _lines(
-    statements: Statements, computations: Computations, nodes: Sequence[Node],
+    writer: statements.Statements, computations: Computations, nodes: Sequence[Node],
     around: tuple[Loop, ...], line: int = 1,
 ) -> Iterator[str]:  # fmt: skip
     """Yield the statements of nodes; `line` is the number of the first."""
     depth = len(around)
     indent = _STEP * (depth + 1)
     for node in nodes:
-        formula = statements.guard(node, around[-1].ranks if around else ())
+        formula = writer.guard(node, around[-1].ranks if around else ())
         guard = f"if ({formula}) " if formula else ""
         if isinstance(node, Loop):
             variable = formulas.variable(depth)
             head = f"for (long {variable} = 0; {variable} < {node.count}; {variable}++) {{"
             yield f"{indent}{guard}{head}\n"
-            yield from _lines(statements, computations, node.body, (*around, node), line + 1)
+            yield from _lines(writer, computations, node.body, (*around, node), line + 1)
             yield f"{indent}}}\n"
         else:
-            about = statements.about(node)
+            about = writer.about(node)
             place = f" /* {c_comment(about)} */" if about else ""
-            call = statements.call(node)
+            call = writer.call(node)
             if node.computing is not None:
                 call = timed(line, computations.seconds(node.computing, around), call)
             yield f"{indent}{guard}{call}{place}\n"
@@ -407,7 +398,7 @@ def _heading(told: Specification, times: str) -> str:
         "mpicc -O2 -o communicate THIS_FILE.c",
         f"mpirun -n {told.processes} ./communicate",
     ]
-    lines = [*heading(told, commands), *_times(told, times)]
+    lines = [*statements.heading(told, commands), *_times(told, times)]
     return "/*\n" + "".join(f" * {c_comment(line)}".rstrip() + "\n" for line in lines) + " */"
 
 
@@ -424,7 +415,7 @@ def _times(told: Specification, times: str) -> Iterator[str]:
 
 
 def _table_of_ranks(table: Table, processes: int) -> str:
-    numbers = rows(table, processes)
+    numbers = statements.rows(table, processes)
     sizes = "".join(f"[{size}]" for size in numbers.shape)
     return array(f"long {table.name}{sizes}", _items(numbers))
 
@@ -438,7 +429,7 @@ def _items(numbers: Int64Array) -> list[str]:
 
 def _communicators(told: Specification) -> Iterator[str]:
     """Yield the statements that make the communicators."""
-    for number, found in divisions(told, "/"):
+    for number, found in statements.divisions(told, "/"):
         if found is None:
             yield divided(number)
             continue

@@ -10,16 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from callpath_modeler.printable import printable
+from cpmodel_commspec.generators import schedules
 from cpmodel_commspec.generators.interface import Generator, Options
-from cpmodel_commspec.generators.schedules import (
-    Compute,
-    Finish,
-    Schedule,
-    Start,
-    Tags,
-    Together,
-    collectives_of,
-)
 from cpmodel_commspec.generators.statements import heading
 from cpmodel_commspec.specification import Specification
 
@@ -41,7 +33,7 @@ class Goal(Generator):
         DataError
             If no messages stand for a collective operation.
         """
-        schedule, tags = Schedule(told), Tags(told)
+        schedule, tags = schedules.Schedule(told), schedules.Tags(told)
         parts = [f"// {printable(line)}".rstrip() for line in _heading(told)]
         parts.append(f"num_ranks {told.processes}")
         for rank in range(told.processes):
@@ -55,7 +47,7 @@ def _heading(told: Specification) -> Iterator[str]:
     commands = ["txt2bin -i THIS_FILE.goal -o schedule.bin", "LogGOPSim -f schedule.bin"]
     yield from heading(told, commands, has_calls=False)
     yield "Times are nanoseconds. Messages of 0 bytes have 1 byte here: simulators count from it."
-    for name, algorithm in collectives_of(told):
+    for name, algorithm in schedules.collectives_of(told):
         yield f"{name} is messages by the algorithm {algorithm}."
 
 
@@ -65,7 +57,7 @@ class _Rank:
     The next operation requires all of `_ready`, and starts after `_last` has started.
     """
 
-    def __init__(self, rank: int, tags: Tags) -> None:
+    def __init__(self, rank: int, tags: schedules.Tags) -> None:
         self._rank, self._tags = rank, tags
         self._lines: list[str] = []
         self._count = 0
@@ -73,21 +65,21 @@ class _Rank:
         self._last = 0
         self._requests: dict[int, list[int]] = {}
 
-    def lines(self, schedule: Schedule) -> list[str]:
+    def lines(self, schedule: schedules.Schedule) -> list[str]:
         """Return the lines of the rank."""
         for event in schedule.events(self._rank):
-            if isinstance(event, Compute):
+            if isinstance(event, schedules.Compute):
                 nanoseconds = round(event.seconds * _NANOSECONDS)
                 if nanoseconds:
                     self._ready = [self._add(f"calc {nanoseconds}", self._ready)]
-            elif isinstance(event, Start):
+            elif isinstance(event, schedules.Start):
                 tag = self._tags.of(event.channel)
                 label = self._message(event.is_sent, event.peer, event.bytes, tag, self._ready)
                 if event.is_blocking:
                     self._ready = [label]
                 else:
                     self._requests[event.request] = [label]
-            elif isinstance(event, Finish):
+            elif isinstance(event, schedules.Finish):
                 done = [label for one in event.requests for label in self._requests.pop(one)]
                 self._ready = self._joined(list(dict.fromkeys([*self._ready, *done])))
             else:
@@ -112,7 +104,7 @@ class _Rank:
         """Return one operation that requires several, or these if they are one at most."""
         return [self._add("calc 0", labels)] if len(labels) > 1 else labels
 
-    def _together(self, event: Together) -> None:
+    def _together(self, event: schedules.Together) -> None:
         ready, tag = self._ready, self._tags.of_collectives + event.comm
         for one in event.messages:
             labels = [self._message(*own, tag, ready) for own in one]

@@ -12,19 +12,8 @@ from cpmodel_commspec import formulas
 from cpmodel_commspec.collectives import ROOTED
 from cpmodel_commspec.computation import Computation, Share
 from cpmodel_commspec.formulas import Tables
+from cpmodel_commspec.generators import statements
 from cpmodel_commspec.generators.interface import Generator, Options
-from cpmodel_commspec.generators.statements import (
-    MOVES,
-    ONE_BY_ONE,
-    PROMPT,
-    Functions,
-    Statements,
-    attached,
-    divisions,
-    heading,
-    room,
-    rows,
-)
 from cpmodel_commspec.simulation.deadlocks import INSTEAD
 from cpmodel_commspec.specification import Loop, Node, Specification, Step, lines_in, walk
 
@@ -80,7 +69,7 @@ _BUFFERS = {
 """Arguments of the method of the communicator before the root, by those of `MOVES`."""
 
 
-class PythonFunctions(Functions):
+class PythonFunctions(statements.Functions):
     """The functions of a program in Python."""
 
     def __init__(self) -> None:
@@ -93,7 +82,7 @@ class PythonFunctions(Functions):
 
     def _collective(self, head: str, name: str, *, is_in_place: bool, is_started: bool) -> str:
         """Return the definition of a collective operation."""
-        given = _BUFFERS[MOVES[name]] + ", root" * (name in ROOTED)
+        given = _BUFFERS[statements.MOVES[name]] + ", root" * (name in ROOTED)
         into = "bytearray(len(into))" if is_started else "into"
         if is_in_place:
             # Roots that scatter leave out where they would receive, all others what they send.
@@ -106,10 +95,10 @@ class PythonFunctions(Functions):
     def wait(self, function: str, kind: str, places: Sequence[int]) -> str:
         """Return the call of a function that waits."""
         name = function[4:]
-        is_prompt = function in PROMPT
+        is_prompt = function in statements.PROMPT
         requests = "until_complete(take(chosen))" if is_prompt else "take(chosen)"
         call = f"MPI.Request.{name}({requests})"
-        if function in ONE_BY_ONE:
+        if function in statements.ONE_BY_ONE:
             own = "one.Test()" if name == "Test" else f"MPI.Request.{name}(requests)"
             call = f"requests = {requests}\n    for one in list(requests):\n        {own}"
         elif name == "Wait":
@@ -143,17 +132,21 @@ def python_source(told: Specification) -> str:
         If Python with mpi4py cannot express an operation.
     """
     functions, tables = PythonFunctions(), Tables()
-    statements = Statements(told, functions, tables, formulas.PYTHON, "MPI.PROC_NULL", _unequal)
-    body = "".join(_lines(statements, told.body, (), 1, 1)) or f"{_STEP}pass\n"
+    writer = statements.Statements(
+        told, functions, tables, formulas.PYTHON, "MPI.PROC_NULL", _unequal
+    )
+    body = "".join(_lines(writer, told.body, (), 1, 1)) or f"{_STEP}pass\n"
     computation = table(told)
     if told.ending is not None:
         body += f"{_STEP}compute({told.lines + 1})\n"
     communicators = _communicators(told, functions)
-    attach = attached(told, functions)
+    attach = statements.attached(told, functions)
     begin = functions.text("begin")
-    for name, value in (("processes", told.processes), ("room", room(told))):
+    for name, value in (("processes", told.processes), ("room", statements.room(told))):
         begin = begin.replace(f"@{name}@", str(value))
-    numbers = [f"{table.name} = {_tuple(rows(table, told.processes))}\n" for table in tables]
+    numbers = [
+        f"{table.name} = {_tuple(statements.rows(table, told.processes))}\n" for table in tables
+    ]
     parts = [
         begin,
         *(["".join(numbers)] if numbers else []),
@@ -167,7 +160,11 @@ def python_source(told: Specification) -> str:
 
 
 def _lines(
-    statements: Statements, nodes: Sequence[Node], around: tuple[Loop, ...], indent: int, line: int
+    writer: statements.Statements,
+    nodes: Sequence[Node],
+    around: tuple[Loop, ...],
+    indent: int,
+    line: int,
 ) -> Iterator[str]:
     """Yield the statements of nodes.
 
@@ -181,20 +178,20 @@ def _lines(
     if depth > _MOST_LOOPS:
         raise DataError(f"no program: {depth} loops in each other are too many", hint=INSTEAD)
     for node in nodes:
-        formula = statements.guard(node, around[-1].ranks if around else ())
+        formula = writer.guard(node, around[-1].ranks if around else ())
         place = _STEP * indent
         if isinstance(node, Loop):
             if formula:
                 yield f"{place}if {formula}:\n"
             inner = indent + bool(formula)
             yield f"{_STEP * inner}for {formulas.variable(depth)} in range({node.count}):\n"
-            yield from _lines(statements, node.body, (*around, node), inner + 1, line + 1)
+            yield from _lines(writer, node.body, (*around, node), inner + 1, line + 1)
             line += lines_in(node)
             continue
         guard = f"if {formula}: " if formula else ""
-        about = statements.about(node)
+        about = writer.about(node)
         comment = f"  # {printable(about)}" if about else ""
-        yield f"{place}{guard}{_computed(node, line, depth)}{statements.call(node)}{comment}\n"
+        yield f"{place}{guard}{_computed(node, line, depth)}{writer.call(node)}{comment}\n"
         line += 1
 
 
@@ -214,7 +211,7 @@ def _unequal(name: str, comm: str, sent: str, received: str, *root: str) -> str:
 
 def _heading(told: Specification) -> str:
     command = f"mpirun -n {told.processes} python3 -m mpi4py THIS_FILE.py"
-    first, *lines = (python_docstring(line) for line in heading(told, [command]))
+    first, *lines = (python_docstring(line) for line in statements.heading(told, [command]))
     return "\n".join([f'"""{first}', *lines]).rstrip() + '\n"""\n'
 
 
@@ -224,9 +221,9 @@ def _tuple(numbers: Int64Array) -> str:
     return "(\n" + "".join(f"{_tuple(row)},\n" for row in numbers) + ")"
 
 
-def _communicators(told: Specification, functions: Functions) -> str:
+def _communicators(told: Specification, functions: statements.Functions) -> str:
     lines: list[str] = []
-    for number, found in divisions(told, "//"):
+    for number, found in statements.divisions(told, "//"):
         name = printable(told.communicators[number].name)
         if found is None:
             lines.append(f"{_STEP}keep({number}, MPI.COMM_WORLD)\n")

@@ -204,7 +204,9 @@ class Statements:
     def about(self, step: Step) -> str:
         """Return the comment of a statement: the functions that make the call."""
         shape = self._told.shapes[step.shape]
-        words = ["any source"] * shape.is_any + [functions_text(shape)] * bool(shape.functions)
+        words = ["any source"] * shape.has_any_source + [functions_text(shape)] * bool(
+            shape.functions
+        )
         return ", ".join(words)
 
     def call(self, step: Step) -> str:

@@ -14,16 +14,8 @@ from collections.abc import Iterator
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from cpmodel_commspec.communicators import world_of
+from cpmodel_commspec.generators import schedules
 from cpmodel_commspec.generators.interface import Generator, Options
-from cpmodel_commspec.generators.schedules import (
-    Compute,
-    Finish,
-    Schedule,
-    Start,
-    Tags,
-    Together,
-    collectives_of,
-)
 from cpmodel_commspec.generators.statements import INSTEAD_OR_IN_C, heading
 from cpmodel_commspec.operations import Kind
 from cpmodel_commspec.specification import Specification, Step, walk
@@ -67,7 +59,7 @@ class TimeIndependent(Generator):
                     f"no program: the replay of SimGrid has no non-blocking {name}",
                     hint=INSTEAD_OR_IN_C,
                 )
-        schedule, tags = Schedule(told), Tags(told)
+        schedule, tags = schedules.Schedule(told), schedules.Tags(told)
         names = [f"rank-{rank}.txt" for rank in range(told.processes)]
         slots = max(
             (_slots(schedule, rank) for rank in range(told.processes)),
@@ -92,27 +84,27 @@ def _heading(told: Specification) -> Iterator[str]:
         and told.shapes[node.shape].comm not in {-1, world}
         for node, _ in walk(told.body)
     )  # fmt: skip
-    for name, algorithm in collectives_of(told):
+    for name, algorithm in schedules.collectives_of(told):
         if name not in _NATIVE:
             yield f"{name} is messages by the algorithm {algorithm}."
         elif is_parted:
             yield f"{name} on a part of the ranks is messages by the algorithm {algorithm}."
 
 
-def _slots(schedule: Schedule, rank: int) -> int:
+def _slots(schedule: schedules.Schedule, rank: int) -> int:
     """Return how many tags a channel needs, so that all requests under way have different ones."""
     under_way: dict[int, tuple[tuple[bool, int, tuple[int, int]], int]] = {}
     oldest: dict[tuple[bool, int, tuple[int, int]], deque[int]] = {}
     ended: dict[tuple[bool, int, tuple[int, int]], set[int]] = {}
     most = 1
     for event in schedule.events(rank):
-        if isinstance(event, Start) and not event.is_blocking and event.peer != rank:
+        if isinstance(event, schedules.Start) and not event.is_blocking and event.peer != rank:
             key = event.is_sent, event.peer, event.channel
             under_way[event.request] = key, event.number
             waiting = oldest.setdefault(key, deque())
             waiting.append(event.number)
             most = max(most, event.number - waiting[0] + 1)
-        elif isinstance(event, Finish):
+        elif isinstance(event, schedules.Finish):
             for request in event.requests:
                 if request in under_way:
                     key, number = under_way.pop(request)
@@ -126,22 +118,22 @@ def _slots(schedule: Schedule, rank: int) -> int:
 class _Rank:
     """The lines of one rank, without its number in front."""
 
-    def __init__(self, told: Specification, rank: int, tags: Tags, slots: int) -> None:
+    def __init__(self, told: Specification, rank: int, tags: schedules.Tags, slots: int) -> None:
         self._rank, self._tags, self._slots = rank, tags, slots
         self._world = world_of(told.communicators, told.processes)
         self._waits: dict[int, str] = {}
 
-    def lines(self, schedule: Schedule) -> Iterator[str]:
+    def lines(self, schedule: schedules.Schedule) -> Iterator[str]:
         """Yield the lines of the rank."""
         yield "init"
         for event in schedule.events(self._rank):
-            if isinstance(event, Compute):
+            if isinstance(event, schedules.Compute):
                 flops = round(event.seconds * _SPEED)
                 if flops:
                     yield f"compute {flops}"
-            elif isinstance(event, Start):
+            elif isinstance(event, schedules.Start):
                 yield from self._start(event)
-            elif isinstance(event, Finish):
+            elif isinstance(event, schedules.Finish):
                 for request in event.requests:
                     if request in self._waits:
                         yield self._waits.pop(request)
@@ -151,7 +143,7 @@ class _Rank:
         yield from self._waits.values()
         yield "finalize"
 
-    def _start(self, event: Start) -> Iterator[str]:
+    def _start(self, event: schedules.Start) -> Iterator[str]:
         if event.peer == self._rank:
             return
         tag = self._tags.of(event.channel) * self._slots + event.number % self._slots
@@ -165,7 +157,7 @@ class _Rank:
         ends = (self._rank, peer) if is_sent else (peer, self._rank)
         return f"wait {ends[0]} {ends[1]} {tag}"
 
-    def _together(self, event: Together) -> Iterator[str]:
+    def _together(self, event: schedules.Together) -> Iterator[str]:
         if event.comm == self._world and event.is_equal and event.name in _NATIVE:
             yield _NATIVE[event.name].format(size=event.bytes, root=event.root)
             return

@@ -28,20 +28,7 @@ from cpmodel_commspec.operations import (
     Shape,
     Traced,
 )
-from cpmodel_commspec.recording.timing import (
-    CLOCK,
-    COLLECTIVE,
-    NOT_RECORDED,
-    REQUEST,
-    WAIT,
-    CallNames,
-    MpiPaths,
-    RankTimes,
-    Times,
-    Watch,
-    rows,
-    waits,
-)
+from cpmodel_commspec.recording import timing
 from cpmodel_commspec.recording.timing import events_of as count_events
 from cpmodel_otf2.definitions import UNRESOLVED, Location, TraceDefinitions
 from cpmodel_otf2.events import EventSource, Message, Request
@@ -60,7 +47,7 @@ _MODES = {"s": Mode.SYNCHRONOUS, "b": Mode.BUFFERED}
 _SENDS = re.compile(r"MPI_I?([sb])send", re.IGNORECASE)
 _EXCHANGES = re.compile(r"MPI_Sendrecv", re.IGNORECASE)
 _CART = re.compile(r"MPI_Cart_create", re.IGNORECASE)
-_SENT, _CANCEL = REQUEST + Request.ISEND_COMPLETE, REQUEST + Request.CANCELLED
+_SENT, _CANCEL = timing.REQUEST + Request.ISEND_COMPLETE, timing.REQUEST + Request.CANCELLED
 _ENDS = frozenset({int(Message.IRECV), _SENT, _CANCEL})
 """Rows that end an operation, if it was started."""
 
@@ -100,9 +87,12 @@ class _Recording:
     def __init__(self, source: EventSource) -> None:
         self._source, self._definitions = source, source.definitions
         self._paths, self._forks = PathTable(), Forks()
-        self._names = CallNames(self._paths, self._definitions)
-        self._mpi = MpiPaths(self._paths, self._definitions)
-        self._watch, self._waiting = Watch(self._definitions), waits(self._definitions)
+        self._names = timing.CallNames(self._paths, self._definitions)
+        self._mpi = timing.MpiPaths(self._paths, self._definitions)
+        self._watch, self._waiting = (
+            timing.Watch(self._definitions),
+            timing.waits(self._definitions),
+        )
         self._keys: dict[_Key, int] = {}
         self._left_out: Counter[str] = Counter()
         self._ranks: dict[int, Recorded] = {}
@@ -113,7 +103,7 @@ class _Recording:
         rank = self._definitions.ranks.get(location.reference)
         one = _Rank(rank or 0, location, self._definitions, self._names, self._left_out)
         replay = Replay(self._paths, self._forks, Counters(self._definitions.metric_classes))
-        times = RankTimes(self._mpi, self._definitions)
+        times = timing.RankTimes(self._mpi, self._definitions)
         passed = seen = 0
         for batch in self._source.batches(location):
             seen += count_events(batch)
@@ -123,7 +113,7 @@ class _Recording:
                 continue
             replay.add(batch)
             self._watch.count(batch, self._left_out)
-            begun = one.add(rows(batch, replay, passed, self._waiting))
+            begun = one.add(timing.rows(batch, replay, passed, self._waiting))
             times.add(batch, replay, [at - passed for at in begun])
             passed += len(batch.calls.time)
         # Not every writer counts.
@@ -131,7 +121,7 @@ class _Recording:
         self._program = self._program or printable(replay.tally.program)
         if rank is not None:
             self._ranks[rank] = one.finish(self._keys, times.finish())
-            self._left_out[CLOCK] += times.mended
+            self._left_out[timing.CLOCK] += times.mended
 
     def traced(self) -> Traced:
         """Return all operations; a rank whose events are missing has none."""
@@ -171,7 +161,7 @@ class _Key(NamedTuple):
     path: int
 
 
-def _shapes(keys: Sequence[_Key], number: dict[int, int], names: CallNames) -> list[Shape]:
+def _shapes(keys: Sequence[_Key], number: dict[int, int], names: timing.CallNames) -> list[Shape]:
     """Return the shape of each key; waits of one call path get a common meaning if there is one."""
     common: dict[tuple[int, str], frozenset[Awaited]] = {}
     for key in keys:
@@ -221,7 +211,7 @@ class _Rank:
     """The operations of one rank, gathered batch by batch."""
 
     def __init__(
-        self, rank: int, location: Location, definitions: TraceDefinitions, names: CallNames,
+        self, rank: int, location: Location, definitions: TraceDefinitions, names: timing.CallNames,
         left_out: Counter[str],
     ) -> None:  # fmt: skip
         self._rank, self._location, self._definitions = rank, location, definitions
@@ -245,23 +235,23 @@ class _Rank:
             posted = self._open.pop(request, None) if what in _ENDS else None
             if posted is not None:
                 self._end(what, path, posted, (peer, comm, tag, size), is_same_call)
-            elif what == COLLECTIVE:
+            elif what == timing.COLLECTIVE:
                 self._collective(path, (peer, comm, tag, size, received), request, is_same_call)
-            elif what < REQUEST:
+            elif what < timing.REQUEST:
                 op = self._op(path, is_any)
                 self._message(op, what, (peer, comm, tag, size), request, is_same_call)
-            elif what == WAIT:
+            elif what == timing.WAIT:
                 self._ops.append(self._op(path, is_any))
-            elif what == REQUEST + Request.IRECV_POSTED:
+            elif what == timing.REQUEST + Request.IRECV_POSTED:
                 self._post(self._op(path, is_any), Kind.IRECV, request)
-            elif what == REQUEST + Request.COLLECTIVE_POSTED:
-                self._left_out[NOT_RECORDED] -= 1
+            elif what == timing.REQUEST + Request.COLLECTIVE_POSTED:
+                self._left_out[timing.NOT_RECORDED] -= 1
                 self._post(self._op(path, is_any), Kind.ICOLLECTIVE, request)
             if len(self._ops) > known:
                 begun.append(at)
         return begun
 
-    def finish(self, keys: dict[_Key, int], times: Times) -> Recorded:
+    def finish(self, keys: dict[_Key, int], times: timing.Times) -> Recorded:
         """Return all operations, numbering their shapes in `keys`."""
         for number in (*self._abandoned, *self._open.values()):
             op = self._ops[number]
@@ -442,7 +432,7 @@ class _Rank:
         return self._groups[comm]
 
 
-def _kept(times: Times, is_kept: BoolArray) -> tuple[FloatArray, float]:
+def _kept(times: timing.Times, is_kept: BoolArray) -> tuple[FloatArray, float]:
     """Return the computation before each operation that is kept, and after the last one."""
     following = np.concatenate(([0], np.cumsum(is_kept)))[:-1]
     sums = np.bincount(following, times.computing, int(is_kept.sum()) + 1).astype(np.float64)

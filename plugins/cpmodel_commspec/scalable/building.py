@@ -12,7 +12,7 @@ from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
 from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
-from cpmodel_commspec.compression.merging import Line, Merged, Rounds, length
+from cpmodel_commspec.compression.merging import Line, Merged, Rounds, placed
 from cpmodel_commspec.formulas import variable
 from cpmodel_commspec.operations import FIELDS, End, Shape
 from cpmodel_commspec.scalable import conditions
@@ -126,14 +126,8 @@ class Builder:
         domain: Sequence[Int64Array],
     ) -> tuple[Node, ...]:  # fmt: skip
         filled: list[Node] = []
-        done = dict.fromkeys(places, 0)
-        for node in merged:
-            here, inside = {}, {}
-            for program in sorted(node.who):
-                begin = done[program]
-                done[program] += length(node, program)
-                here[program] = places[program][:, begin : done[program]]
-                inside[program] = counts[program]
+        for node, here in placed(merged, places):
+            inside = {program: counts[program] for program in here}
             self._line += 1
             pair = self._pair(node, here)
             if pair is not None:

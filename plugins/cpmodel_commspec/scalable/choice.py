@@ -145,6 +145,17 @@ class Chooser:
         """Return the messages of the ends of a statement."""
         return self._ends.get(statement, ())
 
+    def serves(self, statement: int) -> bool:
+        """Tell whether all messages of a statement are with ranks whose partners take turns."""
+        ends = self._ends.get(statement, ())
+        turned = [k for k, shape in enumerate(self._joint.shapes) if shape.turn]
+        masters = [np.unique(x.ranks[np.isin(x.shapes, turned)]) for x in self._tables]
+        return bool(turned and ends) and all(
+            np.isin(own, served).all()
+            for one in ends
+            for own, served in zip(one.peers, masters, strict=True)
+        )
+
     def steps(
         self, statement: int, end: int, relation: Relation, scales: Sequence[Scale]
     ) -> list[Step3]:
@@ -217,6 +228,8 @@ class Chooser:
 
     def _best(self, number: int, end: int, scales: Mapping[int, Scale]) -> Told:
         """Return the cheapest form of an end."""
+        if self._joint.shapes[self._statements[number].shape].turn:
+            return Told(Relation.OTHER, _SERIES, is_valued=True, is_series=True)
         if self._is_any[number, end]:
             return Told(Relation.ANY, 1.0)
         best = self._free[number, end]
@@ -332,7 +345,8 @@ class Chooser:
     def _family(self, members: Sequence[int]) -> Family | None:
         """Return the statements of a shape with partners at powers of two that grow with p."""
         ends = len(self._ends[members[0]])
-        if any(self._is_any[members[0], k] for k in range(ends)):
+        shape = self._joint.shapes[self._statements[members[0]].shape]
+        if shape.turn or any(self._is_any[members[0], k] for k in range(ends)):
             return None
         for relations in product(sorted(POWERS, key=list(Relation).index), repeat=ends):
             chosen, exponents = [], dict[int, set[int]]()

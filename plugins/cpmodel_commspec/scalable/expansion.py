@@ -32,7 +32,7 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.times import ENDING, Times
 from cpmodel_commspec.simulation.deadlocks import mismatches_of
 from cpmodel_commspec.simulation.wildcards import resolved
-from cpmodel_commspec.specification import walk
+from cpmodel_commspec.specification import unrolled, walk
 
 _MOST_OPERATIONS = 50_000_000
 _MOST_TRIED = 64
@@ -162,8 +162,8 @@ class _Known:
 _Where: TypeAlias = "Sequence[tuple[int, tuple[int, ...], dict[str, Int64Array]]]"
 """Ranks, their rounds of loops around, and their partners."""
 
-_Row: TypeAlias = Callable[[Step, int, tuple[int, ...]], npt.NDArray[Any]]
-"""From a step, a rank and the rounds of loops around to the rows of all rounds."""
+_Row: TypeAlias = Callable[[int, Step, tuple[int, ...]], npt.NDArray[Any]]
+"""From a rank, a step and the rounds of loops around to the rows of all rounds."""
 
 
 class _Expansion:
@@ -354,35 +354,27 @@ class _Expansion:
         return Communicator(group.name, grouped(colors, members) if len(members) else ())
 
     def _of_rank(self, rank: int) -> Recorded:
-        rows = self._unrolled(self._told.body, rank, (), self._operation, (1 + len(FIELDS),))
-        shapes, values = np.ascontiguousarray(rows[0, :, 0]), np.ascontiguousarray(rows[0, :, 1:])
+        rows = self._unrolled(rank, self._operation, (1 + len(FIELDS),))
+        shapes, values = np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 1:])
         if self._times is None:
             return Recorded(shapes, values)
-        seconds = self._unrolled(self._told.body, rank, (), self._seconds, (), np.float64)[0]
+        seconds = self._unrolled(rank, self._seconds, dtype=np.float64)
         last = self._seconds_of(ENDING, self._ranks, rank, ())
         # Nobody has measured the calls.
         return Recorded(shapes, values, seconds, np.zeros(len(shapes)), float(last[0]))
 
     def _unrolled(
-        self, nodes: Sequence[Node], rank: int, counts: tuple[int, ...], row: _Row,
-        width: tuple[int, ...], dtype: npt.DTypeLike = np.int64,
-    ) -> npt.NDArray[Any]:  # fmt: skip
-        """Return [rounds of all loops around x operations x width]; loops nest a few deep."""
-        rounds = size_of(counts)
-        parts = [np.empty((rounds, 0, *width), dtype)]
-        for node in nodes:
+        self, rank: int, row: _Row, width: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64
+    ) -> npt.NDArray[Any]:
+        def rounds_of(node: Node) -> int | None:
             known = self._known[id(node)]
-            if not known.chosen[rank]:
-                continue
-            if isinstance(node, Loop):
-                n = int(known.rounds[rank])
-                inner = self._unrolled(node.body, rank, (*counts, n), row, width, dtype)
-                parts.append(inner.reshape(rounds, n * inner.shape[1], *width))
-            else:
-                parts.append(row(node, rank, counts).reshape(rounds, 1, *width))
-        return np.concatenate(parts, axis=1)
+            return int(known.rounds[rank]) if known.chosen[rank] else None
 
-    def _seconds(self, step: Step, rank: int, counts: tuple[int, ...]) -> FloatArray:
+        body, own = self._told.body, partial(row, rank)
+        rows: npt.NDArray[Any] = unrolled(body, rounds_of, own, width, dtype)[0]
+        return rows
+
+    def _seconds(self, rank: int, step: Step, counts: tuple[int, ...]) -> FloatArray:
         chosen = np.flatnonzero(self._known[id(step)].chosen)
         return self._seconds_of(self._lines[id(step)], chosen, rank, counts)
 
@@ -398,7 +390,7 @@ class _Expansion:
         place = int(np.searchsorted(members, rank))
         return self._times.seconds(self._bands, line, int(group), place, len(members), counts)
 
-    def _operation(self, step: Step, rank: int, counts: tuple[int, ...]) -> Int64Array:
+    def _operation(self, rank: int, step: Step, counts: tuple[int, ...]) -> Int64Array:
         rows = np.zeros((size_of(counts), 1 + len(FIELDS)), np.int64)
         rows[:, 0] = step.shape
         peers: dict[str, Int64Array] = {}

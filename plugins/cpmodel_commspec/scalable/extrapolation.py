@@ -14,18 +14,11 @@ import numpy as np
 
 from callpath_modeler.arrays import Int64Array
 from callpath_modeler.errors import DataError
+from callpath_modeler.printable import printable
 from callpath_modeler.units import counted
 from cpmodel_commspec.checking import differences
+from cpmodel_commspec.compression import merging
 from cpmodel_commspec.compression.loops import Loop, Node, compress
-from cpmodel_commspec.compression.merging import (
-    Join,
-    Line,
-    Merger,
-    Nodes,
-    Rounds,
-    as_loop,
-    lines_of,
-)
 from cpmodel_commspec.operations import TOGETHER, Traced
 from cpmodel_commspec.scalable import conditions
 from cpmodel_commspec.scalable.building import Builder, Problem, Programs, UnexplainedError
@@ -44,7 +37,8 @@ from cpmodel_commspec.scalable.specification import (
 from cpmodel_commspec.scalable.tables import Joint, Table, join, tabulated
 from cpmodel_commspec.scalable.times import Times, times
 from cpmodel_commspec.scalable.tokens import Tokens, tokens
-from cpmodel_commspec.simulation.wildcards import answering_text, resolved, suspected
+from cpmodel_commspec.simulation.turns import answering, has_no_rule
+from cpmodel_commspec.simulation.wildcards import answering_text, marked_as, resolved, suspected
 
 _FEWEST_OF_TESTS = 4
 """Traces of which the largest tests the formulas of the others."""
@@ -53,7 +47,7 @@ _ONCE = 1
 """Cost of a loop of one round around lines."""
 
 
-class ScalableMerger(Merger):
+class ScalableMerger(merging.Merger):
     """Merge of programs.
 
     Parameters
@@ -67,40 +61,42 @@ class ScalableMerger(Merger):
     def __init__(self, trace_of: Sequence[int], free: Collection[int]) -> None:
         self._trace_of, self._free = trace_of, free
 
-    def _place(self, program: Nodes, _length: int, number: int) -> tuple[int, ...]:
+    def _place(self, program: merging.Nodes, _length: int, number: int) -> tuple[int, ...]:
         """Return the sort key of a program: the one of most lines, of the largest trace."""
-        return -lines_of(program), -self._trace_of[number], number
+        return -merging.lines_of(program), -self._trace_of[number], number
 
-    def _joins(self, one: Nodes, other: Nodes, a: int, b: int) -> list[tuple[Join, int]]:
+    def _joins(
+        self, one: merging.Nodes, other: merging.Nodes, a: int, b: int
+    ) -> list[tuple[merging.Join, int]]:
         """Return the joins that end with the nodes before `a` and `b`, and what each is worth."""
         x, y = one[a - 1], other[b - 1]
         found = super()._joins(one, other, a, b)
-        if isinstance(x, Rounds) and not isinstance(y, Rounds):
+        if isinstance(x, merging.Rounds) and not isinstance(y, merging.Rounds):
             for n in range(1, min(b, len(x.body)) + 1):
                 gain = self._gain_once(x, other[b - n : b])
                 if gain:
-                    found.append((Join(a - 1, a, b - n, b), gain))
-        if isinstance(y, Rounds) and not isinstance(x, Rounds):
-            for n in range(1, min(a, lines_of(one)) + 1):
+                    found.append((merging.Join(a - 1, a, b - n, b), gain))
+        if isinstance(y, merging.Rounds) and not isinstance(x, merging.Rounds):
+            for n in range(1, min(a, merging.lines_of(one)) + 1):
                 gain = self._gain_once(y, one[a - n : a])
                 if gain:
-                    found.append((Join(a - n, a, b - 1, b), gain))
+                    found.append((merging.Join(a - n, a, b - 1, b), gain))
         return found
 
-    def _gain_once(self, loop: Rounds, nodes: Nodes) -> int:
+    def _gain_once(self, loop: merging.Rounds, nodes: merging.Nodes) -> int:
         """Return what is won if nodes are a round of a loop; 0 if they are not."""
-        if any(isinstance(node, Rounds) for node in nodes):
+        if any(isinstance(node, merging.Rounds) for node in nodes):
             return 0
         if not self._is_free(loop) and len(nodes) != len(loop.body):
             return 0
-        single = as_loop(nodes)
+        single = merging.as_loop(nodes)
         if not self._may_join(loop, single):
             return 0
         gain, joins = self._longest(loop.body, nodes)
         is_whole = sum(join.d - join.c for join in joins) == len(nodes)
         return gain - _ONCE if is_whole else 0
 
-    def _may_join(self, one: Rounds, other: Rounds) -> bool:
+    def _may_join(self, one: merging.Rounds, other: merging.Rounds) -> bool:
         """Tell whether loops have equal rounds in each trace that has both, or free ones."""
         if self._is_free(one) or self._is_free(other):
             return True
@@ -109,8 +105,10 @@ class ScalableMerger(Merger):
             rounds.setdefault(self._trace_of[program], set()).add(count)
         return all(len(own) == 1 for own in rounds.values())
 
-    def _is_free(self, loop: Rounds) -> bool:
-        return any(isinstance(node, Line) and node.token in self._free for node in loop.body)
+    def _is_free(self, loop: merging.Rounds) -> bool:
+        return any(
+            isinstance(node, merging.Line) and node.token in self._free for node in loop.body
+        )
 
 
 def split(
@@ -175,10 +173,16 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Extrapolated:
-    """A specification for any number of processes; `times` is None if a trace has none."""
+    """A specification for any number of processes; `times` is None if a trace has none.
+
+    Attributes
+    ----------
+    traces : those that it is of, the one of fewest processes first; partners take turns
+    """
 
     told: ScalableSpecification
     times: Times | None
+    traces: tuple[Traced, ...]
 
 
 def extrapolate(
@@ -200,7 +204,7 @@ def extrapolate(
         If lines have no formula: it names them.
     """
     if not is_named:
-        _require_named(max(traces, key=lambda one: len(one.ranks)))
+        traces = _with_any_source(traces)
     joint = join([_resolved(one) for one in traces])
     found = _extrapolated(joint, element)
     if len(traces) >= _FEWEST_OF_TESTS:
@@ -259,19 +263,33 @@ def _extrapolated(joint: Joint, element: int) -> Extrapolated:
         joint.traces[-1].left_out,
     )
     _verify(told, joint)
-    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines))
+    return Extrapolated(told, times(joint.traces, choice.scales, builder.lines), joint.traces)
 
 
-def _require_named(traced: Traced) -> None:
-    """Raise `DataError` if ranks seem to answer messages from any source, though none is marked."""
-    found = suspected(traced)
-    if found:
-        raise DataError(
-            f"{answering_text(found)}, and the traces do not tell whether its receives name their "
-            "sources or take the message that arrives first; then other runs have other orders",
-            hint="if they name their sources, add --named-sources; else no trace decides, and "
-            "cpmodel trace spec writes one number of processes",
-        )
+def _with_any_source(traces: Sequence[Traced]) -> Sequence[Traced]:
+    """Return traces with the receives marked that answered messages show to be from any source.
+
+    Raises
+    ------
+    DataError
+        If their sources have an order that programs can name, too.
+    """
+    largest = max(traces, key=lambda one: len(one.ranks))
+    told = suspected(largest)
+    if told is largest:
+        return traces
+    marked = [marked_as(one, told.shapes) for one in traces]
+    if any(has_no_rule(one, answering(one.shapes, one.ranks)) for one in marked):
+        return marked
+    paths = sorted(
+        {"/".join((*shape.site[1:], shape.call)) for shape in told.shapes if shape.is_any}
+    )
+    raise DataError(
+        f"{answering_text(answering(told.shapes, told.ranks))} in a fixed order, so the traces do "
+        "not tell whether its receives name their sources or take the message that arrives first",
+        hint=f"if they take the first, add --any-source '{printable(paths[0])}', else "
+        "--named-sources",
+    )
 
 
 def _resolved(traced: Traced) -> Traced:
@@ -284,10 +302,10 @@ def _resolved(traced: Traced) -> Traced:
     """
     found = resolved(traced)
     p = len(traced.ranks)
-    if found.answering:
+    if found.no_turns:
         raise DataError(
-            f"p = {p}: {answering_text(found.answering)}, so the messages depend on their order",
-            hint="the communication of masters and workers has no formula",
+            f"p = {p}: {answering_text(found.answering)}: {found.no_turns}",
+            hint="cpmodel trace spec writes one number of processes, in the order of the trace",
         )
     if found.deadlock is not None:
         raise DataError(

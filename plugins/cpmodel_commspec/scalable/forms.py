@@ -30,6 +30,9 @@ class Relation(StrEnum):
     LAST = "last"
     """The rank of a number, counted down from the last."""
 
+    OTHER = "other"
+    """The other rank of a number: all but this one, from 0."""
+
     AHEAD = "ahead"
     """The rank that is a number of ranks further on; the ends meet."""
 
@@ -71,8 +74,6 @@ class Relation(StrEnum):
 
 POWERS = frozenset({Relation.XOR_POWER, Relation.AHEAD_POWER, Relation.BEHIND_POWER})
 ALONG = (Relation.AHEAD_X, Relation.AHEAD_Y, Relation.AHEAD_Z)
-VALUED = frozenset({Relation.RANK, Relation.LAST, Relation.AHEAD, Relation.XOR, *ALONG, *POWERS})
-"""Relations with a number that a formula can give."""
 
 
 class Form(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -120,6 +121,7 @@ def peers(relation: Relation, scale: Scale, ranks: Int64Array, numbers: Int64Arr
     found = {
         Relation.RANK: numbers + 0 * ranks,
         Relation.LAST: p - 1 - numbers + 0 * ranks,
+        Relation.OTHER: np.where(numbers < 0, -1, numbers + (numbers >= ranks)),
         Relation.AHEAD: (ranks + numbers) % p,
         Relation.XOR: ranks ^ numbers,
         Relation.MIRRORED: p - 1 - ranks,
@@ -138,6 +140,7 @@ def numbers(
     simple = {
         Relation.RANK: partners,
         Relation.LAST: p - 1 - partners,
+        Relation.OTHER: partners - (partners > ranks),
         Relation.AHEAD: (partners - ranks) % p,
         Relation.XOR: ranks ^ partners,
     }
@@ -218,6 +221,7 @@ def form_text(form: Form, number: str, dimensions: int) -> str:
     return {
         Relation.RANK: number,
         Relation.LAST: f"p - 1 - {group}" if number != "0" else "p - 1",
+        Relation.OTHER: f"the other rank of number {number}",
         Relation.AHEAD: f"(rank + {number}) % p",
         Relation.XOR: f"rank ^ {group}",
         Relation.XOR_POWER: f"rank ^ (1 << {group})",

@@ -34,6 +34,14 @@ static long whole(long n, long d, long unit, int rounds, int line)
         refuse(line, WHOLE);
     return n / (d * unit) * unit;
 }
+//// portion: reasons
+/* n / d, which has to be above or at zero. */
+static long portion(long n, long d, int line)
+{
+    if (n < 0)
+        refuse(line, WHOLE);
+    return n / d;
+}
 //// logarithm: reasons
 /* Rounded up or down if `rounding` is above or below 0. */
 static long logarithm(long n, int rounding, int line)

@@ -9,7 +9,7 @@ from math import log
 from msgspec.structs import replace as replace_fields
 
 from callpath_modeler.units import interval, quantity, signed_percent
-from cpmodel_commspec.operations import Communicator, Recorded, Shape, Traced
+from cpmodel_commspec.operations import Communicator, Recorded, Shape
 from cpmodel_commspec.replay.loggp import replay
 from cpmodel_commspec.replay.platform import platform_of
 from cpmodel_commspec.replay.run_time import program_of
@@ -91,9 +91,9 @@ def _replayed(
     return _Replay(seconds, computed)
 
 
-def hold_out(found: Extrapolated, traces: Sequence[Traced]) -> HoldOut | None:
+def hold_out(found: Extrapolated) -> HoldOut | None:
     """Return the error at the largest trace; None without times, or if a replay takes too long."""
-    *_, before, largest = sorted(traces, key=lambda one: len(one.ranks))
+    *_, before, largest = found.traces
     if found.times is None or largest.counts().sum() > _MOST_OPERATIONS:
         return None
     scales = found.told.scales

@@ -13,7 +13,7 @@ import numpy as np
 from callpath_modeler.arrays import FloatArray, Int64Array
 from cpmodel_commspec.scalable.blocks import Block, blocks
 from cpmodel_commspec.scalable.quantities import Quantity, Unfit, fit, power, whole
-from cpmodel_commspec.scalable.scales import AXES, CHILDREN, PEER, Scale
+from cpmodel_commspec.scalable.scales import AXES, CHILDREN, PEER, RANK, Scale
 
 _MOST_FEATURES = 3
 _MOST_SHIFTS = 40
@@ -32,7 +32,7 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     ----------
     base : a formula of the scale
     factors : by the names of features
-    modulus : the sum is the remainder of a division by it, if it is there
+    modulus, divisor : the sum is the remainder or the result of a division by it, if it is there
     block : the bytes of an uneven block, if it is there
     shift : variable of a loop that doubles (1) or halves (-1) the number in each round
     others : further numbers that fit the traces as well
@@ -41,6 +41,7 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     base: Quantity
     factors: Mapping[str, Quantity] = {}
     modulus: Quantity | None = None
+    divisor: Quantity | None = None
     block: Block | None = None
     shift: tuple[str, int] | None = None
     others: tuple[Number, ...] = ()
@@ -65,6 +66,8 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             found += factor.value(scale) * features[name]
         if self.modulus is not None:
             found %= self.modulus.value(scale)
+        if self.divisor is not None:
+            found //= self.divisor.value(scale)
         if self.shift is not None:
             name, sign = self.shift
             if sign > 0:
@@ -79,8 +82,7 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         """Yield its formulas."""
         yield self.base
         yield from self.factors.values()
-        if self.modulus is not None:
-            yield self.modulus
+        yield from (x for x in (self.modulus, self.divisor) if x is not None)
         if self.block is not None:
             yield self.block.unit
 
@@ -95,11 +97,10 @@ class Number(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             text = _added(text, str(factor), _NAMES.get(name, name))
         if self.shift is not None:
             return f"{grouped_text(text)} {'<<' if self.shift[1] > 0 else '>>'} {self.shift[0]}"
-        return (
-            text
-            if self.modulus is None
-            else f"{grouped_text(text)} % {grouped_text(str(self.modulus))}"
-        )
+        for sign, by in (("%", self.modulus), ("/", self.divisor)):
+            if by is not None:
+                return f"{grouped_text(text)} {sign} {grouped_text(str(by))}"
+        return text
 
 
 _NAMES = {**{axis: f"i{axis}" for axis in AXES}, PEER: "partner"}
@@ -170,7 +171,8 @@ def find(
     shares = shares or (divided(turns) if turns else [])
     if shares:
         return _with_others(shares)
-    return _cyclic(samples, used, dimensions) or Misfit(_unlike(samples))
+    found_last = _cyclic(samples, used, dimensions) or _shared(samples, dimensions)
+    return found_last or Misfit(_unlike(samples))
 
 
 def _shifted(
@@ -265,7 +267,9 @@ def _solved(one: Sample, chosen: Sequence[str]) -> tuple[int, dict[str, int]] | 
 
 def _cyclic(samples: Sequence[Sample], names: Sequence[str], dimensions: int) -> Number | None:
     """Return a number that starts again after as many steps as the grid is long."""
-    sizes = [axes for n in range(1, dimensions + 1) for axes in combinations("xyz"[:dimensions], n)]
+    axes = [own for n in range(1, dimensions + 1) for own in combinations("xyz"[:dimensions], n)]
+    moduli = [power(dimensions, *own) for own in axes]
+    moduli.append(moduli[-1].plus(-1))
     for count in (1, 2):
         for chosen in combinations(names, count):
             for factors in product(_FACTORS, repeat=count):
@@ -274,13 +278,27 @@ def _cyclic(samples: Sequence[Sample], names: Sequence[str], dimensions: int) ->
                     - sum(f * one.features[name] for f, name in zip(factors, chosen, strict=True))
                     for one in samples
                 ]
-                for axes in sizes:
-                    modulus = power(dimensions, *axes)
+                for modulus in moduli:
                     base = _common_rest(samples, sums, modulus)
                     if base is not None:
                         told = {name: whole(f) for name, f in zip(chosen, factors, strict=True)}
                         return Number(whole(base), told, modulus)
     return None
+
+
+def _shared(samples: Sequence[Sample], dimensions: int) -> Number | None:
+    """Return the rounds of all ranks but one, which take turns until a total is reached."""
+    bases = []
+    for one in samples:
+        ranks, others = one.features.get(RANK, one.values), one.scale.processes - 1
+        base = int(one.values.sum()) + others - 1 + int(ranks[0])
+        if len(ranks) != others or ((base - ranks) // others != one.values).any():
+            return None
+        bases.append(base)
+    fitted = fit([one.scale for one in samples], bases, dimensions)
+    others_ = power(dimensions, "p").plus(-1)
+    found = [Number(base, {RANK: whole(-1, dimensions)}, divisor=others_) for base in fitted]
+    return _with_others(found) if found else None
 
 
 def _common_rest(

@@ -140,6 +140,11 @@ class Quantity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return max(below, default=0)
 
     @property
+    def is_falling(self) -> bool:
+        """Whether a term falls below zero as the scale grows."""
+        return any(x.numerator < 0 and max(x.basis.powers) > 0 for x in self.terms)
+
+    @property
     def is_rounding(self) -> bool:
         """Whether this formula rounds a value down to whole elements."""
         return self.rounds and self.divisors <= 1

@@ -12,16 +12,7 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.printable import c_comment
 from cpmodel_commspec.collectives import Form as CollectiveForm
 from cpmodel_commspec.formulas import variable
-from cpmodel_commspec.generators.c_program import (
-    CFunctions,
-    assembled,
-    braced,
-    divided,
-    filled,
-    packed,
-    timed,
-    timers,
-)
+from cpmodel_commspec.generators import c_program
 from cpmodel_commspec.generators.statements import HANDLES, Functions, operation
 from cpmodel_commspec.operations import COLLECTIVES, Kind, Mode, Shape
 from cpmodel_commspec.scalable.blocks import Block, Rule
@@ -90,6 +81,9 @@ class Formulas:
                 return f"{grouped_text(text)} * {times}"
             self._functions.use("whole")
             return f"whole({text}, {times}, {told.base.unit}, 0, {line})"
+        if told.divisor is not None:
+            self._functions.use("portion")
+            return f"portion({text}, {self.quantity(told.divisor, line)}, {line})"
         if told.modulus is None:
             return text
         self._functions.use("turn")
@@ -146,6 +140,7 @@ class Formulas:
         text = {
             Relation.RANK: number,
             Relation.LAST: f"p - 1 - {group}",
+            Relation.OTHER: f"{group} + ({group} >= rank)",
             Relation.XOR: f"rank ^ {group}",
             Relation.XOR_POWER: f"rank ^ (1L << {group})",
             Relation.MIRRORED: "p - 1 - rank",
@@ -239,7 +234,7 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
         If the program cannot express an operation.
     """
     has_groups = [is_world(group, told.dimensions) for group in told.groups] != [True]
-    functions = CFunctions(has_groups=has_groups)
+    functions = c_program.CFunctions(has_groups=has_groups)
     own = files("cpmodel_commspec.scalable").joinpath("functions.c").read_text(encoding="utf-8")
     functions.read(own)
     writer = _Writer(told, functions, times)
@@ -247,7 +242,7 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
     check = "".join(writer.checks())
     communicators = list(writer.communicators())
     functions.use("reasons")
-    begin = filled(
+    begin = c_program.filled(
         functions.text("scalable_begin"), {"communicators": str(max(1, len(told.groups)))}
     )
     tables: list[str] = []
@@ -260,14 +255,16 @@ def scalable_source(told: ScalableSpecification, times: Times | None = None) -> 
         )
         tables = [
             predicted_times(times, _doublings(told), functions.text("predicted_times")),
-            timers(functions, calls, told.lines + 1, 0.0),
+            c_program.timers(functions, calls, told.lines + 1, 0.0),
         ]
         communicators.append("predict();")
-    return assembled(
+    return c_program.assembled(
         functions,
         [_heading(told), begin],
         [
-            filled(functions.text("scalable_understands"), {**_grid(told), "check": check}),
+            c_program.filled(
+                functions.text("scalable_understands"), {**_grid(told), "check": check}
+            ),
             *tables,
             f"static void communicate(void)\n{{\n{body}}}\n",
         ],
@@ -280,7 +277,7 @@ class _Writer:
     """Writer of statements, checks and communicators."""
 
     def __init__(
-        self, told: ScalableSpecification, functions: CFunctions, times: Times | None
+        self, told: ScalableSpecification, functions: c_program.CFunctions, times: Times | None
     ) -> None:
         self._rows = {} if times is None else {key: k for k, key in enumerate(times.keys)}
         self._classes = {} if times is None else times.groups
@@ -317,7 +314,7 @@ class _Writer:
             row = f"{variable(depth - 2)} == 0 ? {grouped_text(first)} : {grouped_text(usual)}"
         else:
             return call
-        return timed(line, f"predicted[{row}]", call)
+        return c_program.timed(line, f"predicted[{row}]", call)
 
     def row(self, line: int, is_first: bool | None) -> str:
         """Return the row of predicted times of a line, by the class of the rank."""
@@ -407,6 +404,9 @@ class _Writer:
     def _checks(self, node: Node, around: tuple[Loop, ...]) -> Iterator[str]:
         line = self._lines[id(node)]
         numbers = [node.rounds] if isinstance(node, Loop) else list(node.numbers.values())
+        if isinstance(node, Loop) and any(x.is_falling for x in node.rounds.quantities()):
+            rounds = self._formulas.number(node.rounds, line)
+            yield self._guard(node, line) + self._functions.call("portion", rounds, "1", str(line))
         if isinstance(node, Step) and Form(Relation.TRANSPOSED) in node.forms.values():
             yield f"if (x % y)\n        refuse({line}, TRANSPOSED);"
         for number in numbers:
@@ -476,13 +476,13 @@ class _Writer:
         """Yield statements that make the communicators."""
         for number, group in enumerate(self._told.groups):
             if is_world(group, self._told.dimensions):
-                yield divided(number)
+                yield c_program.divided(number)
                 continue
             color = self._color(group)
             condition = self._formulas.condition(group.members)
             if condition:
                 color = f"{condition} ? {color} : MPI_UNDEFINED"
-            yield divided(number, color, "rank", group.name)
+            yield c_program.divided(number, color, "rank", group.name)
 
     def _color(self, group: Group) -> str:
         division = group.division
@@ -502,8 +502,10 @@ def _least(number: Number) -> Number:
 def predicted_times(times: Times, scales: Sequence[Scale], text: str) -> str:
     """Return the part of a program with the predicted seconds of each line at scales."""
     found = times.values(scales).tolist()
-    rows = packed(item for row in found for item in braced(f"{x:.4g}" for x in row))
-    return filled(text, {"points": str(1 + _DOUBLINGS), "rows": rows})
+    rows = c_program.packed(
+        item for row in found for item in c_program.braced(f"{x:.4g}" for x in row)
+    )
+    return c_program.filled(text, {"points": str(1 + _DOUBLINGS), "rows": rows})
 
 
 def _doublings(told: ScalableSpecification) -> list[Scale]:

@@ -217,7 +217,7 @@ def _without_roots(
     """Make messages with one rank after the other, of ranks among others, a statement."""
     for number, statement in enumerate(tuple(statements)):
         shape = joint.shapes[statement.shape]
-        if not shape.ends or shape.is_any:
+        if not shape.ends or shape.is_any or shape.turn:
             continue
         messages = Messages(tables, number, shape.ends[0])
         many = []

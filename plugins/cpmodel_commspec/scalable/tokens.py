@@ -62,7 +62,11 @@ class Tokens:
     def families(self) -> frozenset[int]:
         """The tokens whose partners are series, as those at powers of two."""
         meanings = enumerate(self.meanings)
-        return frozenset(k for k, x in meanings if x.is_free and None in x.constants)
+        return frozenset(
+            k
+            for k, x in meanings
+            if x.is_free and None in x.constants and Form(Relation.OTHER) not in x.forms
+        )
 
 
 def tokens(
@@ -81,6 +85,7 @@ def tokens(
             _coded(one, told, choice.scales)
             for one, told in zip(ends, choice.told.get(number, ()), strict=True)
         ]
+        serves = chooser.serves(number)
         group = (1, family[number]) if number in family else (0, number)
         for k, table in enumerate(tables):
             rows = table.rows.get(number)
@@ -97,7 +102,9 @@ def tokens(
                 key = (*group, *row)
                 if key not in known:
                     known[key] = len(found.meanings)
-                    found.meanings.append(_meaning(shape, coded, row, ends, choice.scales))
+                    meaning = _meaning(shape, coded, row, ends, choice.scales)
+                    free = meaning.is_free or serves
+                    found.meanings.append(meaning._replace(is_free=free))
                 token.append(known[key])
             found.of_traces[k][rows] = np.array(token, np.int64)[inverse.ravel()]
     return found

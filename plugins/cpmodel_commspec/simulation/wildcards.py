@@ -20,11 +20,9 @@ from callpath_modeler.errors import DataError
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
 from callpath_modeler.profile.schema import Region
-from cpmodel_commspec.operations import POSTED, End, Kind, Recorded, Shape, Traced
-from cpmodel_commspec.simulation.simulator import Outcome, Sends, completed, simulate
-
-_MOST_ANSWERS = 0.75
-"""Share of messages after which a rank communicates with their source alone, if it answers."""
+from cpmodel_commspec.operations import End, Kind, Shape, Traced
+from cpmodel_commspec.simulation.simulator import Outcome, Sends, simulate
+from cpmodel_commspec.simulation.turns import NoTurns, answering, in_turn
 
 _Receive = tuple[Kind, tuple[str, ...]]
 """Kind and call path of a receive."""
@@ -36,16 +34,18 @@ class Resolution:
 
     Attributes
     ----------
-    traced : the trace; with the recorded sources if there is a deadlock, or ranks that answer
+    traced : the trace; with the recorded sources if there is a deadlock, or no turns
     deadlock : the outcome of a simulation that deadlocks because of another order, else None
     sends : the kind of sends in that simulation
-    answering : ranks that answer the source of each message, so that their program depends on it
+    answering : ranks that answer the source of each message; their partners take turns
+    no_turns : the reason if these cannot; else ""
     """
 
     traced: Traced
     deadlock: Outcome | None = None
     sends: Sends = Sends.RENDEZVOUS
     answering: tuple[int, ...] = ()
+    no_turns: str = ""
 
 
 def marked(traced: Traced, patterns: Sequence[str]) -> Traced:
@@ -77,7 +77,7 @@ def marked_as(traced: Traced, shapes: Collection[Shape]) -> Traced:
     known = {
         (shape.kind, site)
         for shape in shapes
-        if shape.is_any
+        if shape.has_any_source
         for site in (shape.site, *shape.others)
     }
     own = {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in known}
@@ -121,10 +121,12 @@ def resolved(traced: Traced) -> Resolution:
     A run that deadlocks in the simulation and did not in reality shows a potential deadlock of the
     program. Then the recorded sources are kept. The simulation is one order of messages of many.
     """
-    if not any(shape.is_any for shape in traced.shapes):
-        return Resolution(traced)
     answers = answering(traced.shapes, traced.ranks)
-    if answers:
+    try:
+        traced = in_turn(traced, answers) if answers else traced
+    except NoTurns as cause:
+        return Resolution(traced, answering=answers, no_turns=str(cause))
+    if not any(shape.is_any for shape in traced.shapes):
         return Resolution(traced, answering=answers)
     chosen: Outcome | None = None
     named = [msgspec.structs.replace(shape, is_any=False) for shape in traced.shapes]
@@ -133,24 +135,18 @@ def resolved(traced: Traced) -> Resolution:
         if not outcome.blocked:
             chosen = chosen or outcome
         elif not simulate(named, traced.communicators, traced.ranks, sends).blocked:
-            return Resolution(traced, outcome, sends)
-    return Resolution(traced if chosen is None else _with_sources(traced, chosen))
+            return Resolution(traced, outcome, sends, answers)
+    told = traced if chosen is None else _with_sources(traced, chosen)
+    return Resolution(told, answering=answers)
 
 
-def answering(shapes: Sequence[Shape], ranks: Sequence[Recorded]) -> tuple[int, ...]:
-    """Return the ranks that answer the source of each message from any source."""
-    if not any(shape.is_any for shape in shapes):
-        return ()
-    return tuple(rank for rank, one in enumerate(ranks) if _has_answers(shapes, one))
-
-
-def suspected(traced: Traced) -> tuple[int, ...]:
-    """Return the ranks that answer messages of many sources, in a trace without any mark.
+def suspected(traced: Traced) -> Traced:
+    """Return a trace without any mark with those of receives whose messages ranks answer.
 
     Neighbours answer each other, too. So at most half of the ranks have many sources.
     """
     if any(shape.is_any for shape in traced.shapes):
-        return ()
+        return traced
     many = Counter(
         receive
         for (_, receive), messages in _sources(traced).items()
@@ -160,80 +156,13 @@ def suspected(traced: Traced) -> tuple[int, ...]:
     told = _with_marks(
         traced, {k for k, x in enumerate(traced.shapes) if _taken(x) and _receive(x) in chosen}
     )
-    return answering(told.shapes, told.ranks)
+    return told if answering(told.shapes, told.ranks) else traced
 
 
 def answering_text(ranks: Sequence[int]) -> str:
     """Return in words that ranks answer the source of each message."""
     who = f"rank {ranks[0]} answers" if len(ranks) == 1 else f"{len(ranks)} ranks answer"
     return f"{who} the source of each message"
-
-
-@dataclass(frozen=True, slots=True)
-class _Posted:
-    """A started operation; `source` is -1 unless it receives from any source."""
-
-    kind: Kind
-    source: int
-
-
-class _Answers:
-    """Counts messages after which a rank communicates with their source alone."""
-
-    def __init__(self) -> None:
-        self._source, self._partners = -1, set[int]()
-        self._sources: set[int] = set()
-        self._answers = self._others = 0
-
-    def take(self, source: int) -> None:
-        """Note a message from any source: its source is known from here on; -1 for several."""
-        if self._source >= 0 and self._partners:
-            if self._partners == {self._source}:
-                self._answers += 1
-            else:
-                self._others += 1
-        self._source, self._partners = source, set()
-        self._sources.add(source)
-
-    def meet(self, partner: int) -> None:
-        """Note a message with another partner."""
-        self._partners.add(partner)
-
-    def are_most(self) -> bool:
-        """Tell whether most messages are answered."""
-        self.take(-1)
-        total = self._answers + self._others
-        has_many = len(self._sources - {-1}) > 1 and self._answers > 1
-        return has_many and self._answers >= _MOST_ANSWERS * total
-
-
-def _has_answers(shapes: Sequence[Shape], one: Recorded) -> bool:
-    """Tell whether a rank communicates with the source of each message before the next one.
-
-    The source of a receive that does not block is known after its wait.
-    """
-    found = _Answers()
-    ends = [[(x.is_any and not e.is_sent, e.columns[0]) for e in x.ends] for x in shapes]
-    started: list[_Posted] = []
-    for shape, values in zip(one.shapes.tolist(), one.values.tolist(), strict=True):
-        about = shapes[shape]
-        if about.kind is Kind.WAIT:
-            done, started = completed(started, about)
-            sources = [posted.source for posted in done if posted.source >= 0]
-            if sources:
-                found.take(sources[0] if len(sources) == 1 else -1)
-        is_started = about.kind in POSTED and about.is_awaited
-        source = -1
-        for is_any, column in ends[shape]:
-            if not is_any:
-                found.meet(values[column])
-            elif is_started:
-                source = values[column]
-            else:
-                found.take(values[column])
-        if is_started:
-            started.append(_Posted(about.kind, source))
-    return found.are_most()
 
 
 def _taken(shape: Shape) -> End | None:

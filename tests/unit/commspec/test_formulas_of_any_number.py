@@ -293,7 +293,7 @@ def test_a_loop_of_more_rounds_shares_the_work_of_all(tmp_path):
     assert found == pytest.approx(np.full(64, 3 * 0.048 / 64), rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu"])
+@pytest.mark.parametrize("name", ["ring", "stencil", "ft", "cg", "subcomm", "lu", "master"])
 def test_measured_traces_give_the_one_of_32_processes(name, shared_data):
     from cpmodel_commspec.simulation.wildcards import resolved
 
@@ -302,13 +302,6 @@ def test_measured_traces_give_the_one_of_32_processes(name, shared_data):
     there = expanded(found.told, scale_at(found.told, 32), found.times)
     trace = resolved(recorded(folder / f"{name}.32" / "traces.otf2")).traced
     assert list(differences(there, trace)) == []
-
-
-@pytest.mark.parametrize("name", ["master"])
-def test_masters_and_workers_are_refused(name, shared_data):
-    folder = shared_data / "traces"
-    with pytest.raises(DataError, match="rank 0 answers the source of each message"):
-        extrapolate([recorded(folder / f"{name}.{p}" / "traces.otf2") for p in (4, 8, 16)])
 
 
 def test_partners_over_an_end_that_does_not_meet_the_other_do_not_exist(tmp_path):

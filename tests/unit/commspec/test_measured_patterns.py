@@ -45,7 +45,7 @@ def test_run_times_at_four_times_the_scale_are_within_their_bands(name, simulate
     traces = [at(simulated, name, p) for p in (4, 8, 16)]
     found = extrapolate(traces)
     scale = scale_at(found.told, 64)
-    held = hold_out(found, traces)
+    held = hold_out(found)
     predicted = seconds_of(expanded(found.told, scale, found.times))
     run = seconds_of(at(simulated, name, 64))
     assert predicted == pytest.approx(run, rel=0.03)

@@ -313,7 +313,9 @@ class _Source:
 
     def _place(self, shape: Shape) -> list[str]:
         """Return the comment of a statement."""
-        words = ["from any source"] * (shape.is_any and not all(e.is_sent for e in shape.ends))
+        words = ["from any source"] * (
+            shape.has_any_source and not all(e.is_sent for e in shape.ends)
+        )
         if shape.comm >= 0 and len(self._told.communicators) > 1:
             words.append(f"on {self._told.communicators[shape.comm].name}")
         if shape.functions:
