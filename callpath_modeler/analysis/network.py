@@ -147,7 +147,9 @@ class Network(Struct, frozen=True, eq=False):
         if not self.in_chains:
             least = max(low.sum() - self.hidden - _UNLIKE * other.sum(), 0.0)
         saved = value * share
-        gain = (max(float(saved.sum()), least), least, float(most))
+        if least > saved.sum():
+            saved += (value - saved) * (least - saved.sum()) / (value - saved).sum()
+        gain = (float(saved.sum()), float(least), float(most))
         count = max(float(self.units[:, which].sum()), np.finfo(float).tiny)
         each = [float(min(end / count, _SLOWEST[which])) for end in gain]
         return UnitCost(unit, (each[0], each[1], each[2]), gain, saved)

@@ -287,7 +287,8 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
     Raises
     ------
     UsageError
-        If processes are not known, the target is infinite, or a pattern matches no computation.
+        If processes are not known, the target is infinite, a pattern matches no computation, or
+        calls and bytes of a changed network are not counted.
     """
     fitted, target = ranking.fitted, ranking.target
     costs: dict[Unit, UnitCost] = {}
@@ -296,21 +297,25 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
             "--what-if: the profiles have no times per process, or the target is infinite",
             hint="give a finite target, and profiles with values per process",
         )
-    values = ranking.call_paths[0].value.copy()
+    values, before = ranking.call_paths[0].value.copy(), ranking.program_total
     gain = np.zeros(3)
-    for change in changes:
+    for change in sorted(changes, key=lambda each: each.quantity.unit is None):
         unit = change.quantity.unit
         if unit is not None:
-            its, saved, costs[unit] = _with_network(ranking, change, unit)
-        else:
-            part = _balanced if change.quantity is Quantity.IMBALANCE else _shortened
-            its, saved = part(fitted, target, _computations(fitted, change), change)
+            costs[unit], saved = _of_network(ranking, change, unit)
+            values -= np.minimum(saved, np.nan_to_num(values))
+            # Steps and bytes explain the same times, so their errors are not independent.
+            gain += (1.0 - change.value) * np.array(costs[unit].gain)
+            # No run gains more than it takes.
+            gain[2] = max(min(gain[2], before[2]), gain[0])
+            continue
+        part = _balanced if change.quantity is Quantity.IMBALANCE else _shortened
+        its, saved = part(fitted, target, _computations(fitted, change), change)
         values -= np.minimum(np.nan_to_num(saved), np.nan_to_num(values))
         middle = gain[0] + its.value.sum()
         below = np.hypot(gain[0] - gain[1], np.sqrt(((its.value - its.low) ** 2).sum()))
         above = np.hypot(gain[2] - gain[0], np.sqrt(((its.high - its.value) ** 2).sum()))
         gain = np.array([middle, middle - below, middle + above])
-    before = ranking.program_total
     after = max(before[0] - gain[0], 0.0)
     low = max(after - float(np.hypot(before[0] - before[1], gain[2] - gain[0])), 0.0)
     high = after + float(np.hypot(before[2] - before[0], gain[0] - gain[1]))
@@ -335,27 +340,20 @@ def _computations(fitted: Fitted, change: Change) -> IntArray:
     return rows
 
 
-def _with_network(
-    ranking: Ranking, change: Change, unit: Unit
-) -> tuple[Band, FloatArray, UnitCost]:
-    """Return the gain [1] of a faster network, and what call paths save, [call paths]."""
-    fitted, saved = ranking.fitted, np.zeros(len(ranking.fitted.experiment.tree))
+def _of_network(ranking: Ranking, change: Change, unit: Unit) -> tuple[UnitCost, FloatArray]:
+    """Return the costs of steps or bytes, and what call paths save, [call paths]."""
+    fitted = ranking.fitted
     if fitted.experiment.reduction is not Reduction.MEAN:
         raise UsageError(
-            f"--what-if {change.text}: needs means over processes", hint="use --locations mean"
+            f"--what-if {change.text}: the network needs means over processes",
+            hint="use --locations mean",
         )
     rows = SpentDelays.of(fitted).rows
     network = Network.of(fitted, ranking.target, _in_chains(fitted, rows))
     cost = network.cost(unit, Band(*_beside_delays(ranking, network.rows)))
-    less = 1.0 - change.value
-    saved[network.rows] = less * cost.saved
-    value, low, high = (np.array([less * end]) for end in cost.gain)
-    # No run gains more than it takes.
-    return (
-        Band(value, low, np.maximum(np.minimum(high, ranking.program_total[2]), value)),
-        saved,
-        cost,
-    )
+    saved = np.zeros(len(fitted.experiment.tree))
+    saved[network.rows] = (1.0 - change.value) * cost.saved
+    return cost, saved
 
 
 class _Late(Struct, frozen=True, eq=False):
