@@ -24,14 +24,14 @@ from callpath_modeler.analysis.uncertain import Band, Total
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.call_class import CallClass
+from callpath_modeler.profile.call_class import CallClass, returns_early
 
 MESSAGES = frozenset({CallClass.POINT_TO_POINT, CallClass.WAIT, CallClass.ONE_SIDED})
 """Classes of calls that wait for some processes, but not for all."""
 _SLOWEST = np.array([1e-4, 1e-8])
 """Largest latency in seconds, and the largest time of a byte, of a machine."""
-_FASTEST = 3e-7
-"""Time of a step in seconds below which a call waits for no message."""
+_SOFTWARE = np.array([0.5, 0.0])
+"""Part of the time of a step, and of a byte, that sender and receiver may compute."""
 _UNLIKE = 2.0
 """How many times more a step or a byte may cost in one call path than in the cheapest."""
 _LONG = 1e3
@@ -116,13 +116,19 @@ class Network(Struct, frozen=True, eq=False):
         time = np.sum([each.values for each in parts if each is not None], axis=0)
         late = fitted.means_of(np.fmax(spent.largest - spent.mean, 0.0).sum(axis=0)[None])[0, -1]
         hidden = (np.sqrt(calls[:, -1].max()) - 1) * late
-        # Other calls of rooted operations return before their message arrives.
-        waits = np.array([each not in ROOTED for each in kinds])
+        # Only blocking operations without a root cannot return before all messages arrived.
+        names = [tree.regions[region].name for region in tree.region[rows].tolist()]
+        waits = np.array(
+            [
+                kind.is_collective and kind not in ROOTED and not returns_early(name)
+                for kind, name in zip(kinds, names, strict=True)
+            ]
+        )
         most = _SLOWEST.copy()
         with np.errstate(divide="ignore", invalid="ignore"):
             each = time[:, -2, None] / units[:, :, -2]
             size = units[:, 1, -2] / calls[:, -2]
-        waits &= each[:, 0] > _FASTEST
+        waits &= each[:, 0] > 0
         for k, known in enumerate((waits, waits & (size >= _LONG))):
             most[k] = min([most[k], *each[known, k].tolist()])
         is_chained = chained[sends] & np.array([each in MESSAGES for each in kinds])
@@ -146,6 +152,7 @@ class Network(Struct, frozen=True, eq=False):
         least = 0.0
         if not self.in_chains:
             least = max(low.sum() - self.hidden - _UNLIKE * other.sum(), 0.0)
+            least *= 1 - _SOFTWARE[which]
         saved = value * share
         if least > saved.sum():
             saved += (value - saved) * (least - saved.sum()) / (value - saved).sum()

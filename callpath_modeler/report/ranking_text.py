@@ -289,15 +289,17 @@ def changed_sentence(ranking: Ranking, changed: WhatIf, *, style: TextStyle) -> 
         if cost.unit is Unit.BYTE:
             name, unit, many = "bandwidth", "B/s", ""
             value, low, high = (1 / end if end > 0 else np.inf for end in (value, high, low))
-        if np.isfinite(value):
-            ends = interval(low, high, unit, ascii_only=style.ascii_only)
+        ends = interval(low, high, unit, ascii_only=style.ascii_only)
+        if cost.gain[1] > 0:
             size = quantity(value, unit, ascii_only=style.ascii_only)
             said.append(f"The calls show a {name} of {size}{many} ({ends}).")
-        if not cost.gain[1] > 0:
-            said.append(
-                f"The profiles do not show that {name} costs time: processes may wait for "
-                "computation instead. A benchmark of the network or a trace tells both apart."
-            )
+        else:
+            said.append(f"The profiles do not show the {name}: the calls allow {ends}{many}.")
+    if any(not cost.gain[1] > 0 for cost in changed.network):
+        said.append(
+            "Processes may wait for computation instead of the network. A benchmark of the network "
+            "or a trace tells both apart."
+        )
     return " ".join(said)
 
 

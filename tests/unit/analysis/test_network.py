@@ -76,7 +76,8 @@ def test_latency_is_that_of_the_machine_and_half_of_it_gains_half():
     whole, half = asked(ranking, "latency * 0"), asked(ranking, "latency / 2")
     truth = LATENCY * steps(FAR)
     assert whole.gain[0] == pytest.approx(truth, rel=0.05)
-    assert 0.5 * truth < whole.gain[1] <= truth <= whole.gain[2]
+    assert 0.4 * truth < whole.gain[1] <= 0.5 * truth * (1 + 1e-6)
+    assert whole.gain[0] <= whole.gain[2]
     assert np.array(half.gain) == pytest.approx(np.array(whole.gain) / 2)
     (cost,) = whole.network
     assert cost.unit is Unit.STEP
@@ -126,7 +127,7 @@ def test_a_network_that_costs_nothing_gains_nothing():
     # Three sums have few steps, and no machine takes 0.1 ms for one.
     assert changed.gain[2] < 3 * 10 * 2e-4
     said = changed_sentence(ranking, changed, style=TextStyle(ascii_only=True))
-    assert "do not show that latency costs time" in said
+    assert "do not show the latency: the calls allow 0 … " in said
 
 
 def test_uneven_computation_may_be_all_of_the_waiting():
@@ -136,6 +137,25 @@ def test_uneven_computation_may_be_all_of_the_waiting():
     )
     assert certain[1] > 0
     assert doubtful[1] == 0
+
+
+@cells("name", ["MPI_Isend", "MPI_Iallreduce"])
+def test_calls_that_start_an_operation_do_not_show_the_latency(name):
+    """A call of 0.2 us waited for nothing, so that bytes looked as if they took all the time."""
+    times = {
+        "main": 1e-4 * ONE,
+        "main/solve": 2e-2 * ONE,
+        "main/MPI_Allreduce": SUMS * LATENCY * np.log2(POINTS),
+        f"main/{name}": 40 * SUMS * 2e-7 * ONE,
+    }
+    counts = {
+        "main/MPI_Allreduce": (SUMS, 8 * SUMS * POINTS),
+        f"main/{name}": (40 * SUMS, 40 * SUMS * 8),
+    }
+    changed = asked(ranked(times, counts), "latency * 0", "bandwidth * 1e9")
+    steps, moved = changed.network
+    assert steps.gain[0] > 0.8 * SUMS * LATENCY * np.log2(FAR)
+    assert moved.gain[1] == 0
 
 
 def test_waiting_in_a_chain_is_no_transfer():
@@ -154,7 +174,8 @@ def test_the_sentence_has_the_network():
         ranking, asked(ranking, "latency / 2", "bandwidth * 2"), style=TextStyle(ascii_only=True)
     )
     assert re.search(r"latency of (?:5\.0|4\.9)\d us a step", said)
-    assert "do not show that bandwidth costs time" in said
+    assert "do not show the bandwidth" in said
+    assert said.count("tells both apart") == 1
 
 
 @cells(("without", "what"), [(("visits",), "calls"), (("bytes_sent",), "bytes")])
