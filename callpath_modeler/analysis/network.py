@@ -150,7 +150,9 @@ class Network(Struct, frozen=True, eq=False):
         behind = np.maximum(np.minimum(self.time, _UNLIKE * own) - value, 0.0)
         most = (value + behind).sum() + np.sqrt(((high - value) ** 2).sum())
         least = 0.0
-        if not self.in_chains:
+        # Time that the network cannot take is waiting of another kind, which may be anywhere.
+        explained = value.sum() <= self.hidden + _UNLIKE * cost.sum()
+        if explained and not self.in_chains and self.most[which] < _SLOWEST[which]:
             least = max(low.sum() - self.hidden - _UNLIKE * other.sum(), 0.0)
             least *= 1 - _SOFTWARE[which]
         saved = value * share

@@ -158,6 +158,25 @@ def test_calls_that_start_an_operation_do_not_show_the_latency(name):
     assert moved.gain[1] == 0
 
 
+def test_time_that_no_network_takes_is_waiting_of_another_kind():
+    """Ranks that share a core wait for 1 ms a step; a lower end of the gain was above zero."""
+    times = {
+        "main": 1e-4 * ONE,
+        "main/solve": 2e-2 * ONE,
+        "main/MPI_Allreduce": SUMS * LATENCY * np.log2(POINTS),
+        "main/MPI_Waitall": 1e-3 * HALOS * ONE,
+    }
+    counts = {
+        "main/MPI_Allreduce": (SUMS, 8 * SUMS * POINTS),
+        "main/MPI_Waitall": (HALOS, 8 * HALOS),
+    }
+    assert asked(ranked(times, counts), "latency * 0").gain[1] == 0
+    del times["main/MPI_Waitall"], counts["main/MPI_Waitall"]
+    assert asked(ranked(times, counts), "latency * 0").gain[1] > 0
+    times["main/MPI_Allreduce"] *= 100
+    assert asked(ranked(times, counts), "latency * 0").gain[1] == 0
+
+
 def test_waiting_in_a_chain_is_no_transfer():
     free, chain = (
         asked(run(face=8, recv=f"main/{name}"), "latency * 0").gain
