@@ -440,6 +440,34 @@ def _calls(needs: Needs, kind: CallClass) -> Feature:
     return feature(Factor(driver, "", np.ones(shape)))
 
 
+def steps_and_bytes(
+    needs: Needs, kind: CallClass
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return calls, steps, and bytes on the way, of call paths of one class, each [n, K + 1].
+
+    A collective operation has the steps of the algorithm with the fewest. None = calls are not
+    counted.
+    """
+    visits = _visits(needs)
+    if visits is None:
+        return None
+    calls = feature(Factor(Driver.MESSAGES, visits.metric.name, visits.amounts.values))
+    steps, moved = calls.values, np.zeros_like(calls.values)
+    if kind in FAMILIES:
+        family = FAMILIES[kind][0]
+        steps = next(_per_process(needs, calls, (family.latency,))).values
+        sent = [] if family.size is None else _per_process_and_size(
+            needs, _sizes(needs, kind, calls), family.size, kind)  # fmt: skip
+        # Bytes are counted in one of two ways, whose smaller size is the safe one.
+        known = [np.where(each.values > 0, each.values, np.inf) for each in sent]
+        moved = np.min([np.full_like(moved, np.inf), *known], axis=0)
+        moved = np.where(np.isfinite(moved), moved, 0.0)
+    else:
+        sized = _transferred(needs, kind, calls)
+        moved = moved if sized is None else sized.values
+    return calls.values, steps, moved
+
+
 def _visits(needs: Needs) -> Need | None:
     named = (each for each in needs.found if each.metric.name.lower() in _VISITS)
     return next(named, None)

@@ -13,12 +13,15 @@ larger if the slowest process changes from call to call, because a profile has s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
 
 from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.network import MESSAGES, Network, Unit, UnitCost
 from callpath_modeler.analysis.run_time import ImbalanceSources
 from callpath_modeler.analysis.spent_delays import SpentDelays
 from callpath_modeler.analysis.uncertain import Band, Total
@@ -26,13 +29,12 @@ from callpath_modeler.analysis.waiting import delays_at, parts_of, predicted_run
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.call_class import CallClass, blocks_for_a_message
+from callpath_modeler.profile.call_class import blocks_for_a_message
 from callpath_modeler.profile.calltree import ROOT, CallTree
 from callpath_modeler.profile.pattern import match, unmatched
+from callpath_modeler.profile.schema import Reduction
 from callpath_modeler.units import decimal_of
 
-_MESSAGES = frozenset({CallClass.POINT_TO_POINT, CallClass.WAIT, CallClass.ONE_SIDED})
-"""Classes of calls that wait for some processes, but not for all."""
 _HIDDEN = 2.0
 """How many times smaller a gain may be that is waited for in messages."""
 _CHANGING = 4.0
@@ -43,20 +45,47 @@ _ROUNDING = 1e-9
 """Part of a time below which a rest is only rounding."""
 
 
+class Quantity(StrEnum):
+    """What a change changes."""
+
+    TIME = "time"
+    IMBALANCE = "imbalance"
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+
+    @property
+    def unit(self) -> Unit | None:
+        """What gets cheaper with the network; None = it is not the network."""
+        return {"latency": Unit.STEP, "bandwidth": Unit.BYTE}.get(self.value)
+
+
+_CHANGE = re.compile(
+    r"(?:(?P<pattern>.*\S)\s+)?"
+    r"(?P<quantity>time|imbalance|latency|bandwidth)\s*(?P<sign>[*/=])\s*(?P<number>\S.*)",
+    re.DOTALL,
+)
+_ALLOWED = {
+    Quantity.TIME: "time * or / a number",
+    Quantity.IMBALANCE: "imbalance = 1 or more",
+    Quantity.LATENCY: "latency / 1 or more, or latency * 1 or less",
+    Quantity.BANDWIDTH: "bandwidth * 1 or more",
+}
+
+
 class Change(Struct, frozen=True):
     """A cause that is changed.
 
     Attributes
     ----------
     text : as the user wrote it
-    pattern : call paths
-    is_balance : True if the imbalance is changed, not the time
-    value : the imbalance, or the factor of the time
+    pattern : call paths; "" = the network of the machine
+    quantity : what is changed
+    value : the imbalance, or the factor of the time, of each step or of each byte
     """
 
     text: str
     pattern: str
-    is_balance: bool
+    quantity: Quantity
     value: float
 
 
@@ -69,6 +98,7 @@ class WhatIf(Struct, frozen=True, eq=False):
     gain : time of the run that goes away, with its band
     before, after : time of the run without and with the changes
     values : [call paths] exclusive values with the changes; NaN = no value
+    network : latency and bandwidth that the calls show, if one of them is changed
     """
 
     changes: tuple[Change, ...]
@@ -76,33 +106,45 @@ class WhatIf(Struct, frozen=True, eq=False):
     before: Total
     after: Total
     values: FloatArray
+    network: tuple[UnitCost, ...] = ()
 
 
 def parse_change(text: str) -> Change:
-    """Return a change such as ``main/solve imbalance = 1`` or ``main/io time * 0.5``.
+    """Return a change such as ``main/solve imbalance = 1`` or ``latency / 2``.
 
     Raises
     ------
     UsageError
         If the text is no change.
     """
-    hint = "for example 'main/solve time * 0', 'main/solve time / 2' or 'main/solve imbalance = 1'"
-    place, quantity = max((text.rfind(f" {name}"), name) for name in ("time", "imbalance"))
-    pattern, rest = text[: max(place, 0)].strip(), text[place + 1 + len(quantity) :].strip()
-    sign, number = rest[:1], rest[1:].strip()
-    if not pattern or sign not in {"*", "/", "="} or not number:
+    hint = "for example 'main/solve time / 2', 'main/solve imbalance = 1' or 'latency / 2'"
+    found = _CHANGE.fullmatch(text.strip())
+    if found is None:
         raise UsageError(f"--what-if {text}: not a change", hint=hint)
+    quantity, pattern = Quantity(found["quantity"]), found["pattern"] or ""
+    if quantity.unit is None and not pattern:
+        raise UsageError(f"--what-if {text}: not a change", hint=hint)
+    if quantity.unit is not None and pattern:
+        raise UsageError(
+            f"--what-if {text}: all call paths share one {quantity}",
+            hint=f"leave out {pattern}: '{quantity} {text.strip()[found.start('sign') :]}'",
+        )
+    sign, number = found["sign"], found["number"]
     try:
         value = decimal_of(number)
     except ValueError:
         value = float("nan")
-    is_balance = quantity == "imbalance"
     if not 0 <= value < np.inf or (sign == "/" and value == 0):
         raise UsageError(f"--what-if {text}: {number} is no number from 0 on", hint=hint)
-    if is_balance != (sign == "=") or (is_balance and value < 1):
-        allowed = "imbalance = 1 or more" if is_balance else "time * or / a number"
-        raise UsageError(f"--what-if {text}: give {allowed}", hint=hint)
-    return Change(text, pattern, is_balance, 1 / value if sign == "/" else value)
+    is_balance = quantity is Quantity.IMBALANCE
+    factor = 1 / value if sign == "/" else value
+    if quantity is Quantity.BANDWIDTH:
+        factor = 1 / factor if factor > 0 else np.inf
+    allowed = is_balance == (sign == "=") and (not is_balance or value >= 1)
+    # A slower network shows transfers that computation hides, and no profile counts these.
+    if not allowed or (quantity.unit is not None and factor > 1):
+        raise UsageError(f"--what-if {text}: give {_ALLOWED[quantity]}", hint=hint)
+    return Change(text, pattern, quantity, factor)
 
 
 def _has_processes(fitted: Fitted) -> bool:
@@ -179,7 +221,7 @@ def _largest_waiting(fitted: Fitted, target: float, rows: IntArray) -> FloatArra
     if sources is None or not len(rows):
         return np.zeros(len(rows))
     classes = [each.call_class for each in tree.regions]
-    sends = np.array([each in _MESSAGES for each in classes], bool)[tree.region[spent.rows]]
+    sends = np.array([each in MESSAGES for each in classes], bool)[tree.region[spent.rows]]
     calls = spent.rows[sends]
     _, largest = fitted.line.means_and_maxima(fitted.metric.name, calls)
     delays = (spent.share[sends] > 0) @ np.fmax(spent.largest - spent.mean, 0.0)
@@ -204,7 +246,7 @@ def _in_chains(fitted: Fitted, rows: IntArray) -> BoolArray:
     upto = _calls_before(
         tree,
         [
-            each.call_class in _MESSAGES and not blocks_for_a_message(each.name)
+            each.call_class in MESSAGES and not blocks_for_a_message(each.name)
             for each in tree.regions
         ],
     )
@@ -226,7 +268,7 @@ def _between_messages(fitted: Fitted, rows: IntArray) -> BoolArray:
     """Return whether a computation or its caller sends messages, and calls nothing collective."""
     tree = fitted.experiment.tree
     classes = [region.call_class for region in tree.regions]
-    some = _calls_before(tree, [each in _MESSAGES for each in classes])
+    some = _calls_before(tree, [each in MESSAGES for each in classes])
     whole = _calls_before(tree, [each.is_collective for each in classes])
     caller = _caller(tree, rows)
     # A caller such as main calls something collective.
@@ -245,39 +287,73 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
     Raises
     ------
     UsageError
-        If processes are not known, the target is infinite, or a pattern matches no computation.
+        If processes are not known, the target is infinite, a pattern matches no computation, or
+        calls and bytes of a changed network are not counted.
     """
     fitted, target = ranking.fitted, ranking.target
+    costs: dict[Unit, UnitCost] = {}
     if np.isinf(target) or not _has_processes(fitted):
         raise UsageError(
             "--what-if: the profiles have no times per process, or the target is infinite",
             hint="give a finite target, and profiles with values per process",
         )
-    values = ranking.call_paths[0].value.copy()
+    values, before = ranking.call_paths[0].value.copy(), ranking.program_total
     gain = np.zeros(3)
-    for change in changes:
-        part = _balanced if change.is_balance else _shortened
-        chosen = match(fitted.experiment.tree, change.pattern)
-        if not chosen.any():
-            raise unmatched(fitted.experiment.tree, change.pattern)
-        rows = np.flatnonzero(chosen & ~fitted.waits & fitted.modelled)
-        if not len(rows):
-            raise UsageError(
-                f"--what-if {change.text}: {change.pattern} computes nothing",
-                hint="waiting follows from computation: change what it waits for",
-            )
-        its, saved = part(fitted, target, rows, change)
+    for change in sorted(changes, key=lambda each: each.quantity.unit is None):
+        unit = change.quantity.unit
+        if unit is not None:
+            costs[unit], saved = _of_network(ranking, change, unit)
+            values -= np.minimum(saved, np.nan_to_num(values))
+            # Steps and bytes explain the same times, so their errors are not independent.
+            gain += (1.0 - change.value) * np.array(costs[unit].gain)
+            # No run gains more than it takes.
+            gain[2] = max(min(gain[2], before[2]), gain[0])
+            continue
+        part = _balanced if change.quantity is Quantity.IMBALANCE else _shortened
+        its, saved = part(fitted, target, _computations(fitted, change), change)
         values -= np.minimum(np.nan_to_num(saved), np.nan_to_num(values))
         middle = gain[0] + its.value.sum()
         below = np.hypot(gain[0] - gain[1], np.sqrt(((its.value - its.low) ** 2).sum()))
         above = np.hypot(gain[2] - gain[0], np.sqrt(((its.high - its.value) ** 2).sum()))
         gain = np.array([middle, middle - below, middle + above])
-    before = ranking.program_total
     after = max(before[0] - gain[0], 0.0)
     low = max(after - float(np.hypot(before[0] - before[1], gain[2] - gain[0])), 0.0)
     high = after + float(np.hypot(before[2] - before[0], gain[0] - gain[1]))
     middle, least, most = gain.tolist()
-    return WhatIf(tuple(changes), (middle, least, most), before, (after, low, high), values)
+    return WhatIf(
+        *(tuple(changes), (middle, least, most), before, (after, low, high), values),
+        tuple(costs.values()),
+    )
+
+
+def _computations(fitted: Fitted, change: Change) -> IntArray:
+    """Return the call paths that a change of computation names."""
+    chosen = match(fitted.experiment.tree, change.pattern)
+    if not chosen.any():
+        raise unmatched(fitted.experiment.tree, change.pattern)
+    rows = np.flatnonzero(chosen & ~fitted.waits & fitted.modelled)
+    if not len(rows):
+        raise UsageError(
+            f"--what-if {change.text}: {change.pattern} computes nothing",
+            hint="waiting follows from computation: change what it waits for, or 'latency / 2'",
+        )
+    return rows
+
+
+def _of_network(ranking: Ranking, change: Change, unit: Unit) -> tuple[UnitCost, FloatArray]:
+    """Return the costs of steps or bytes, and what call paths save, [call paths]."""
+    fitted = ranking.fitted
+    if fitted.experiment.reduction is not Reduction.MEAN:
+        raise UsageError(
+            f"--what-if {change.text}: the network needs means over processes",
+            hint="use --locations mean",
+        )
+    rows = SpentDelays.of(fitted).rows
+    network = Network.of(fitted, ranking.target, _in_chains(fitted, rows))
+    cost = network.cost(unit, Band(*_beside_delays(ranking, network.rows)))
+    saved = np.zeros(len(fitted.experiment.tree))
+    saved[network.rows] = (1.0 - change.value) * cost.saved
+    return cost, saved
 
 
 class _Late(Struct, frozen=True, eq=False):

@@ -104,8 +104,8 @@ def _changes(_: click.Context, __: click.Parameter, texts: Sequence[str]) -> Seq
 )
 @call_option(
     "--what-if CHANGE",
-    "Change a cause, e.g. 'main/solve time * 0.5' or 'main/solve imbalance = 1', and show what "
-    "the run takes at the target. May be given several times.",
+    "Change a cause, e.g. 'main/solve time * 0.5', 'main/solve imbalance = 1', 'latency / 2' or "
+    "'bandwidth * 2', and show what the run takes at the target. May be given several times.",
     field="changes",
     multiple=True,
     callback=_changes,

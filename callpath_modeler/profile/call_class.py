@@ -264,6 +264,18 @@ def blocks_for_a_message(name: str) -> bool:
     return plain is not None and _BLOCKING.fullmatch(plain) is not None
 
 
+def returns_early(name: str) -> bool:
+    """Return whether a region is an MPI function that starts an operation and does not wait.
+
+    Examples
+    --------
+    >>> returns_early("MPI_Iallreduce"), returns_early("MPI_Allreduce")
+    (True, False)
+    """
+    plain = _without_decoration(name)
+    return plain is not None and (plain.startswith("i") or plain.endswith("_init"))
+
+
 @cache
 def _class_of(name: str, paradigm: str, role: str) -> CallClass:
     if name in OVERHEAD:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callpath_modeler.analysis.answer import Ranking
+from callpath_modeler.analysis.network import Unit
 from callpath_modeler.analysis.step_time import step_time
 from callpath_modeler.arrays import IntArray
 from callpath_modeler.errors import check_type
@@ -143,6 +144,10 @@ def ranking_table(
     return Table(RowColumns(rows, cells), units, header)
 
 
+_NETWORK = {Unit.STEP: "seconds_per_step", Unit.BYTE: "seconds_per_byte"}
+"""Fields of the costs of a network."""
+
+
 def what_if_header(changed: WhatIf) -> dict[str, object]:
     """Return the JSON fields of a run after changes, in the unit of the metric."""
     ends = ("value", "low", "high")
@@ -154,6 +159,7 @@ def what_if_header(changed: WhatIf) -> dict[str, object]:
                 ("gain", changed.gain),
                 ("before", changed.before),
                 ("after", changed.after),
+                *((_NETWORK[cost.unit], cost.each) for cost in changed.network),
             )
         },
     }

@@ -14,6 +14,7 @@ from rich.text import Text
 from callpath_modeler.analysis.answer import Ranking
 from callpath_modeler.analysis.excess_work import no_excess
 from callpath_modeler.analysis.ideals import ideal_of
+from callpath_modeler.analysis.network import Unit
 from callpath_modeler.analysis.uncertain import Total
 from callpath_modeler.arrays import FloatArray, IntArray
 from callpath_modeler.fitted import Fitted
@@ -281,7 +282,25 @@ def changed_sentence(ranking: Ranking, changed: WhatIf, *, style: TextStyle) -> 
         return f"{quantity(value, unit, ascii_only=style.ascii_only)} ({ends})"
 
     changes = ", ".join(change.text for change in changed.changes)
-    return f"With {changes}: {told(changed.after)}; the gain is {told(changed.gain)}."
+    said = [f"With {changes}: {told(changed.after)}; the gain is {told(changed.gain)}."]
+    for cost in changed.network:
+        value, low, high = cost.each
+        name, unit, many = "latency", "s", " a step"
+        if cost.unit is Unit.BYTE:
+            name, unit, many = "bandwidth", "B/s", ""
+            value, low, high = (1 / end if end > 0 else np.inf for end in (value, high, low))
+        ends = interval(low, high, unit, ascii_only=style.ascii_only)
+        if cost.gain[1] > 0:
+            size = quantity(value, unit, ascii_only=style.ascii_only)
+            said.append(f"The calls show a {name} of {size}{many} ({ends}).")
+        else:
+            said.append(f"The profiles do not show the {name}: the calls allow {ends}{many}.")
+    if any(not cost.gain[1] > 0 for cost in changed.network):
+        said.append(
+            "Processes may wait for computation instead of the network. A benchmark of the network "
+            "or a trace tells both apart."
+        )
+    return " ".join(said)
 
 
 def scaling_text(fitted: Fitted, *, why: bool = False) -> str:
