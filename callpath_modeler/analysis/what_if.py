@@ -292,10 +292,12 @@ def what_if(ranking: Ranking, changes: Sequence[Change]) -> WhatIf:
     """
     fitted, target = ranking.fitted, ranking.target
     costs: dict[Unit, UnitCost] = {}
-    if np.isinf(target) or not _has_processes(fitted):
+    if np.isinf(target):
+        raise UsageError("--what-if: the target is infinite", hint="give a finite --target")
+    if not _has_processes(fitted):
         raise UsageError(
-            "--what-if: the profiles have no times per process, or the target is infinite",
-            hint="give a finite target, and profiles with values per process",
+            "--what-if: the profiles have no times per process, so they do not tell who waits",
+            hint="give profiles with values per process, such as those of Score-P",
         )
     values, before = ranking.call_paths[0].value.copy(), ranking.program_total
     gain = np.zeros(3)

@@ -193,8 +193,9 @@ OF_PROFILES = {
     "CPM146": FindingKind(
         what="Ranks answer the source of receives from any source",
         why="The partners depend on the order of messages. In the program that cpmodel writes, "
-        "they take turns. If the run does not tell their numbers of rounds, cpmodel names the "
-        "reason and keeps the recorded order, which is told without loops.",
+        "they take turns, and rounds whose number depends on the order are shared out. It is a "
+        "possible run, not the recorded one. If the run does not tell the numbers of rounds, "
+        "cpmodel names the reason and keeps the recorded order, which is told without loops.",
         remedy="You need not do anything. Traces of fewer rounds give shorter programs.",
         example="app.p8: rank 0 answers the source of each message",
     ),
