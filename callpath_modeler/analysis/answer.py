@@ -105,7 +105,7 @@ class Answer(ProgramCosts, NodeAnswer[NodeValues]):
     def program_excess(self) -> Band:
         """Excess work of the whole program with its band, [1]; NaN = not defined, or no band.
 
-        It is that of the run time. Without a run time, it is that of the sum of all call paths.
+        It is computed from the run time, or without one from the sum of all call paths.
         """
         loss, expected = self.loss, self.expected_run_time
         if loss is None or np.isnan(expected):

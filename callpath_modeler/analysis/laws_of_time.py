@@ -181,7 +181,7 @@ _WORDS_OF_MESSAGES = ("message", "msg")
 
 
 class Driver(StrEnum):
-    """What makes the time of a call path grow.
+    """The reason why the time of a call path grows.
 
     Attributes
     ----------

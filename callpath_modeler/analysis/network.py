@@ -2,8 +2,8 @@
 
 The machine has one latency a step of an algorithm, and one time a byte. Calls count both exactly. A
 call path that waits for messages cannot take less time than its transfers, but it may wait longer
-for other reasons. So the cheapest call path bounds the latency and the time a byte from above, and
-no fit over all call paths does better: waiting looks like steps (`benchmarks/ACCURACY.md`).
+for other reasons. So the cheapest call path bounds the latency and the time a byte from above. A
+fit over all call paths does no better, because waiting looks like steps (`benchmarks/ACCURACY.md`).
 
 Computation whose slowest process changes from call to call also makes others wait. Sums over a run
 hide that: over n calls, such waiting is sqrt(n) times the delay of the sums. Only the time beyond
@@ -39,7 +39,7 @@ _LONG = 1e3
 
 
 class Unit(IntEnum):
-    """What a network takes time for: a step of an algorithm, or a byte."""
+    """A network takes time for each step of an algorithm, and for each byte."""
 
     STEP = 0
     BYTE = 1

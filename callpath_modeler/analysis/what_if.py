@@ -55,7 +55,7 @@ class Quantity(StrEnum):
 
     @property
     def unit(self) -> Unit | None:
-        """What gets cheaper with the network; None = it is not the network."""
+        """The unit whose cost the network changes; None = the network stays."""
         return {"latency": Unit.STEP, "bandwidth": Unit.BYTE}.get(self.value)
 
 
@@ -135,7 +135,7 @@ def parse_change(text: str) -> Change:
     except ValueError:
         value = float("nan")
     if not 0 <= value < np.inf or (sign == "/" and value == 0):
-        raise UsageError(f"--what-if {text}: {number} is no number from 0 on", hint=hint)
+        raise UsageError(f"--what-if {text}: {number} is not a number of 0 or more", hint=hint)
     is_balance = quantity is Quantity.IMBALANCE
     factor = 1 / value if sign == "/" else value
     if quantity is Quantity.BANDWIDTH:

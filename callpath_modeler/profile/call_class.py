@@ -14,7 +14,7 @@ from functools import cache
 
 
 class CallClass(StrEnum):
-    """What a code region does.
+    """The class of a code region.
 
     Attributes
     ----------
@@ -308,7 +308,7 @@ def _gpu_class(name: str, role: str) -> CallClass:
 
 
 def _training_class(name: str) -> CallClass | None:
-    """Return the class of a collective operation of training; None = the name is no such.
+    """Return the class of a collective operation of training; None = another name.
 
     >>> _training_class("nccl:_all_gather_base"), _training_class("wait for gloo:all_reduce")
     (<CallClass.ALLGATHER: 'allgather'>, <CallClass.ALLREDUCE: 'allreduce'>)
@@ -326,7 +326,7 @@ def _training_class(name: str) -> CallClass | None:
 
 
 def _mpi_class(name: str) -> CallClass | None:
-    """Return the class of an MPI function; None = the name is no function of the standard."""
+    """Return the class of an MPI function; None = another name."""
     plain = _without_decoration(name)
     if plain is None:
         return None

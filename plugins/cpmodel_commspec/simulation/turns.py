@@ -1,11 +1,12 @@
 """Masters and workers: ranks that answer the source of each message take their partners in turn.
 
-The order of these messages is that of one run, and often the number of rounds of each partner is,
-too. A stretch is a series of equal rounds of a master. Its partners take turns in the order of
-ranks, so that the specifications of two runs are equal. If their numbers of rounds differ, they are
-shared out only where the run shows that its order of messages decided them: each partner has its
-next different round after the last common round of all. A program that gives each partner a number
-of its own does not wait for the others.
+Another run has these messages in another order. Often each partner also has another number of rounds
+there. A stretch is a series of equal rounds of a master. Its partners take turns in the order of
+ranks, so two runs have equal specifications.
+
+Different numbers of rounds are shared out if the order of messages decided them. A run shows this:
+after its last common round, no partner begins a different round before all others have ended their
+common rounds. A program that fixes the number of each partner does not wait in this way.
 """
 
 from __future__ import annotations
