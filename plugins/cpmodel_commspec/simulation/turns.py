@@ -1,8 +1,8 @@
 """Masters and workers: ranks that answer the source of each message take their partners in turn.
 
-Another run has these messages in another order. Often each partner also has another number of rounds
-there. A stretch is a series of equal rounds of a master. Its partners take turns in the order of
-ranks, so two runs have equal specifications.
+Another run has these messages in another order, and often another number of rounds of each partner.
+A stretch is a series of equal rounds of a master. Its partners take turns in the order of ranks, so
+two runs have equal specifications.
 
 Different numbers of rounds are shared out if the order of messages decided them. A run shows this:
 after its last common round, no partner begins a different round before all others have ended their

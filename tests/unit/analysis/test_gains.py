@@ -159,10 +159,10 @@ def test_without_values_of_processes_gains_are_not_known(ranking):
         ("main/norm time = 0", "time \\* or / a number"),
         ("main/norm imbalance * 2", "imbalance = 1 or more"),
         ("main/norm imbalance = 0.5", "imbalance = 1 or more"),
-        ("main/norm time * -1", "no number"),
-        ("main/norm time / 0", "no number"),
-        ("main/norm time * 1e999", "no number"),
-        ("main/norm time * x", "no number"),
+        ("main/norm time * -1", "not a number"),
+        ("main/norm time / 0", "not a number"),
+        ("main/norm time * 1e999", "not a number"),
+        ("main/norm time * x", "not a number"),
     ],
 )
 def test_wrong_changes_are_refused(text, message):
