@@ -266,7 +266,7 @@ def test_a_rule_for_all_sizes_needs_a_gain_at_all_of_them(run, tmp_path):
     [
         ("ompi:bcast=0={}", 2, "algorithm 0"),
         ("ompi:ibcast=1={}", 2, "no rules for 'ibcast'"),
-        ("ompi:bcast=1={}/nothing", 3, "not the output"),
+        ("ompi:bcast=1={}/nothing", 3, "no such file or directory"),
         ("mpich:bcast=1={}", 4, "only algorithm 1 was measured"),
         ("ompi:alltoall=1={}", 4, "Alltoall"),
     ],
@@ -396,3 +396,11 @@ def test_measured_campaigns_have_rules_that_open_mpi_reads(run, shared_data):
     assert at_in_open_mpi_4(old, RSB, 4, 4 * 102400) == Row(1, 4, 0)
     assert at_in_open_mpi_4(old, RSB, 2, 2 * 102400) == Row(1, 4, 0)
     assert at_in_open_mpi_4(old, RSB, 4, 4 * 32768) is None
+
+
+@cells("source", ["none", "Open MPI=none"])
+def test_a_campaign_that_does_not_exist_is_named(run, tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    done = run("guidelines", "tune", source)
+    assert done.status == 3
+    assert f"{source}: no such file or directory" in done.err

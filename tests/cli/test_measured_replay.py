@@ -110,7 +110,7 @@ def test_other_roots_are_told(run, bench, tmp_path):
 
 def test_what_is_no_campaign_is_refused(run, sums, bench, tmp_path):
     replay = ("trace", "replay", sums, "--collectives")
-    run(*replay, tmp_path / "none").fails(3, "not the output of a known benchmark")
+    run(*replay, tmp_path / "none").fails(3, "no such file or directory")
     noise = tmp_path / "noise.dat"
     noise.write_bytes(bytes(range(256)) * 9)
     run(*replay, noise).fails(3, "not the output of a known benchmark", "ReproMPI")

@@ -135,8 +135,12 @@ def required_files(sources: Sequence[str], processes: int | None, hint: str) -> 
     Raises
     ------
     InputError
-        If no source is the output of a benchmark; further errors as in `benchmark_files`.
+        If a source does not exist, or none is the output of a benchmark; further errors as in
+        `benchmark_files`.
     """
+    for source in sources:
+        if not _library(source)[1].exists():
+            raise InputError(f"{source}: no such file or directory", hint="check the spelling")
     files = benchmark_files(sources, processes)
     if files is None:
         raise InputError(f"{sources[0]}: not the output of a known benchmark", hint=hint)
