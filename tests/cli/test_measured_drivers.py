@@ -45,7 +45,7 @@ def test_iterations_that_grow_are_the_driver_of_lulesh(run, shared_data, call_pa
     answer = _why(run, series, call_path, "--where", "size=40", "--target", 1000)
     rows = {row["metric"]: row for row in answer["rows"]}
     assert answer["why"] == "more work"
-    assert answer["law"] == "linear"
+    assert answer["law"] == "in proportion to requirements"
     assert answer["explained"]["low"] > 0.5
     assert rows["visits"]["growth"] == "O(p^(1/3))"
 
