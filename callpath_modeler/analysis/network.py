@@ -24,7 +24,7 @@ from callpath_modeler.analysis.uncertain import Band, Total
 from callpath_modeler.arrays import BoolArray, FloatArray, IntArray
 from callpath_modeler.errors import UsageError
 from callpath_modeler.fitted import Fitted
-from callpath_modeler.profile.call_class import CallClass, returns_early
+from callpath_modeler.profile.call_class import CallClass, starts_a_collective
 
 MESSAGES = frozenset({CallClass.POINT_TO_POINT, CallClass.WAIT, CallClass.ONE_SIDED})
 """Classes of calls that wait for some processes, but not for all."""
@@ -98,10 +98,13 @@ class Network(Struct, frozen=True, eq=False):
             If the profiles do not count calls and bytes, or no call sends messages.
         """
         tree, spent = fitted.experiment.tree, SpentDelays.of(fitted)
-        classes = [tree.regions[region].call_class for region in tree.region[spent.rows].tolist()]
-        sends = np.array([each in MESSAGES or each in FAMILIES for each in classes], bool)
+        regions = [tree.regions[region] for region in tree.region[spent.rows].tolist()]
+        sends = np.array(
+            [each.call_class in MESSAGES or each.call_class in FAMILIES for each in regions], bool
+        )
         rows = spent.rows[sends]
-        kinds = [each for each, its in zip(classes, sends.tolist(), strict=True) if its]
+        regions = [each for each, its in zip(regions, sends.tolist(), strict=True) if its]
+        kinds = [each.call_class for each in regions]
         if not len(rows):
             raise UsageError(
                 "--what-if: no call path waits for messages, so the network costs nothing",
@@ -117,11 +120,12 @@ class Network(Struct, frozen=True, eq=False):
         late = fitted.means_of(np.fmax(spent.largest - spent.mean, 0.0).sum(axis=0)[None])[0, -1]
         hidden = (np.sqrt(calls[:, -1].max()) - 1) * late
         # Only blocking operations without a root cannot return before all messages arrived.
-        names = [tree.regions[region].name for region in tree.region[rows].tolist()]
         waits = np.array(
             [
-                kind.is_collective and kind not in ROOTED and not returns_early(name)
-                for kind, name in zip(kinds, names, strict=True)
+                each.call_class.is_collective
+                and each.call_class not in ROOTED
+                and not starts_a_collective(each.name)
+                for each in regions
             ]
         )
         most = _SLOWEST.copy()

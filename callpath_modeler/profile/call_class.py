@@ -264,16 +264,16 @@ def blocks_for_a_message(name: str) -> bool:
     return plain is not None and _BLOCKING.fullmatch(plain) is not None
 
 
-def returns_early(name: str) -> bool:
-    """Return whether a region is an MPI function that starts an operation and does not wait.
+def starts_a_collective(name: str) -> bool:
+    """Return whether a region is an MPI function that starts a collective and does not wait.
 
     Examples
     --------
-    >>> returns_early("MPI_Iallreduce"), returns_early("MPI_Allreduce")
+    >>> starts_a_collective("MPI_Iallreduce"), starts_a_collective("MPI_Allreduce")
     (True, False)
     """
     plain = _without_decoration(name)
-    return plain is not None and (plain.startswith("i") or plain.endswith("_init"))
+    return plain is not None and plain not in _COLLECTIVES and _collective(plain) is not None
 
 
 @cache
@@ -330,10 +330,9 @@ def _mpi_class(name: str) -> CallClass | None:
     plain = _without_decoration(name)
     if plain is None:
         return None
-    base = plain.removesuffix("_init")
-    for kind in (base, base.removeprefix("i")):
-        if kind in _COLLECTIVES:
-            return _COLLECTIVES[kind]
+    known = _collective(plain)
+    if known is not None:
+        return known
     rules = (
         (_MESSAGES, CallClass.POINT_TO_POINT),
         (_WAITS, CallClass.WAIT),
@@ -342,6 +341,12 @@ def _mpi_class(name: str) -> CallClass | None:
         (_LOCAL, CallClass.MANAGEMENT),
     )
     return next((kind for names, kind in rules if names.fullmatch(plain)), None)
+
+
+def _collective(plain: str) -> CallClass | None:
+    """Return the class of a collective operation, blocking or not; None = another name."""
+    base = plain.removesuffix("_init")
+    return _COLLECTIVES.get(base) or _COLLECTIVES.get(base.removeprefix("i"))
 
 
 def _without_decoration(name: str) -> str | None:

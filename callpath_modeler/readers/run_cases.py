@@ -379,20 +379,14 @@ def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> li
     if any(_KIND in run.metadata for run in read):
         return read
     names = [run.file.components for run in read]
-    words = ["_".join(each) for each in zip(*words_of(names), strict=True)] or [""] * len(read)
     for column in columns_of(names):
         number = Counter(column.values)
-        has_words = _tells_words(column, words)
-        is_kind = has_words or _counts_kinds(column)
-        if not is_kind or column.label in parameters or min(number.values()) < 2:
+        if column.label in parameters or len(number) < 2 or min(number.values()) < 2:
+            continue
+        texts = _kinds_of_numbers(column, names)
+        if not texts:
             continue
         sign = re.compile(rf"(?<![A-Za-z]){re.escape(column.label)}[-_.=:]?\d+")
-        values = [f"{column.label}{value:.0f}" for value in column.values if value is not None]
-        texts = (
-            [f"{value}_{word}" for value, word in zip(values, words, strict=True)]
-            if has_words
-            else values
-        )
         return [
             structs.replace(
                 run,
@@ -407,20 +401,19 @@ def _with_numbered_kinds(read: list[ReadRun], parameters: Collection[str]) -> li
     return read
 
 
-def _counts_kinds(column: NumberColumn) -> bool:
-    """Return whether numbers with a word that is no size count from 0."""
-    number = {*column.values}
+def _kinds_of_numbers(column: NumberColumn, names: Sequence[Sequence[str]]) -> list[str]:
+    """Return the kind of each run if the numbers of a column name kinds, else an empty list."""
+    if not column.joined or None in column.values:
+        return []
+    texts = [f"{column.label}{value:.0f}" for value in column.values]
+    if column.word is NameWord.OTHER:
+        words = ["_".join(each) for each in zip(*words_of(names), strict=True)]
+        if len({*words}) > 1 and len({*zip(texts, words, strict=True)}) == len({*texts}):
+            return [f"{text}_{word}" for text, word in zip(texts, words, strict=True)]
     is_named = names_a_case(column.label) or (len(column.label) == 1 and column.label != "t")
-    is_kind = column.joined and is_named and column.word in {NameWord.SIZE, NameWord.OTHER}
-    return is_kind and len(number) > 1 and number == {float(k) for k in range(len(number))}
-
-
-def _tells_words(column: NumberColumn, words: Sequence[str]) -> bool:
-    """Return whether the words of names follow from a number whose own word is unknown."""
-    if not column.joined or column.word is not NameWord.OTHER or None in column.values:
-        return False
-    pairs = {*zip(column.values, words, strict=True)}
-    return len(pairs) == len({*column.values}) > 1 < len({*words})
+    is_kind = is_named and column.word in {NameWord.SIZE, NameWord.OTHER}
+    counts = {*column.values} == {float(k) for k in range(len({*column.values}))}
+    return texts if is_kind and counts else []
 
 
 def _have_names(read: Sequence[ReadRun]) -> bool:
